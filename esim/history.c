@@ -259,7 +259,7 @@ static bool read_row(struct reading *r, sqlite3_stmt *s)
                     ? h->jobs[h->njobs - 1].user
                     : arena_strdup(&h->memory, job->user);
     job->array = (uint64_t)sqlite3_column_int64(s, AT_ARRAY);
-    h->limited += sqlite3_column_int64(s, AT_TASK_LIMIT) > 0;
+    job->task_limit = (uint32_t)sqlite3_column_int64(s, AT_TASK_LIMIT);
     job->measured = job->submitted_ms >= r->since_ms;
     if (sqlite3_column_type(s, AT_usage) != SQLITE_NULL)
         job->cpu_s = sqlite3_column_double(s, AT_usage);

@@ -5,6 +5,7 @@
 #include "elmer/core/core.h"
 #include "esim/job.h"
 #include "esim/stats.h"
+#include "esim/world.h"
 #include "lib/memory/mem.h"
 
 /* Of elmer/store/store.h: stores up to this one can be read. A test compares the two. */
@@ -24,6 +25,7 @@ struct history_job {
     const struct after *after; /* [nafter] jobs that it waited for */
     int nafter;
     uint64_t array;        /* of which it was a task; 0: of none */
+    uint32_t task_limit;   /* ... of which so many could run at a time; 0: any number */
     bool measured;         /* else it was there when the time that is looked at began */
     double share, work_ms; /* service_estimate() */
 };
@@ -41,8 +43,8 @@ struct history {
     /* left out: */
     uint64_t unfinished, cancelled, never_started;
     /* not as the scheduler would have it: */
-    uint64_t killed, lost, again, unknown_use, limited; /* limited: tasks of which only so many could run at a time */
-    struct estimate turnaround;                         /* as it was, of those that are measured; seconds */
+    uint64_t killed, lost, again, unknown_use;
+    struct estimate turnaround; /* as it was, of those that are measured; seconds */
     double median, p95, wait;
 };
 
@@ -50,8 +52,12 @@ struct history {
  * NULL: fault says why. The file is not changed, nor is anything made beside it; elmer may use it meanwhile. */
 struct history *history_read(const char *path, int64_t since_ms, int64_t until_ms, char *fault, size_t size);
 void history_destroy(struct history *history);
-/* "2026-11-01", "2026-11-01 14:30", "2026-11-01 14:30:05", or "@" and seconds: Unix time in ms. */
+/* "2026-11-01", "2026-11-01 14:30", "2026-11-01 14:30:05", or "@" and seconds, perhaps with a fraction: Unix time in
+ * ms.
+ */
 bool history_time(const char *text, int64_t *ms);
+/* "ws2=FROM..UNTIL", times as above: a host of it was away. false: fault says why not. */
+bool history_away(const struct history *history, const char *text, struct away *away, char *fault, size_t size);
 /* Its jobs, but for those of a user (a name or a number; NULL: all). The history must outlive it. Numbers are the ids
  * of elmer. */
 struct source *history_source(const struct history *history, const char *without);

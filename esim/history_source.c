@@ -14,6 +14,7 @@ struct replay {
     const struct history *history;
     const char *without;
     size_t at;
+    uint64_t array; /* of the last one */
 };
 
 static bool is_user(const struct history_job *job, const char *user)
@@ -29,6 +30,20 @@ bool history_has_user(const struct history *history, const char *user)
         if (is_user(&history->jobs[i], user))
             return true;
     return false;
+}
+
+/* The tasks of an array came together, so they are together. */
+static uint32_t tasks_from(const struct replay *replay, size_t first)
+{
+    const struct history *h = replay->history;
+    uint64_t array = h->jobs[first].array;
+    size_t end = first + 1;
+
+    if (array == 0 || array == replay->array)
+        return 0;
+    while (end < h->njobs && h->jobs[end].array == array)
+        end++;
+    return (uint32_t)(end - first);
 }
 
 static bool next(struct source *source, struct sim_job *job)
@@ -55,9 +70,12 @@ static bool next(struct source *source, struct sim_job *job)
                                 .after = was->after,
                                 .nafter = was->nafter,
                                 .array = was->array,
+                                .ntasks = tasks_from(replay, replay->at - 1),
+                                .task_limit = was->task_limit,
                                 .unmeasured = !was->measured,
                                 .start_ms = -1,
                                 .end_ms = -1};
+        replay->array = was->array;
         return true;
     }
     return false;
@@ -77,15 +95,22 @@ struct source *history_source(const struct history *history, const char *without
     return &replay->source;
 }
 
+static bool unix_time(const char *text, int64_t *ms)
+{
+    size_t whole = strspn(text, "0123456789"), digits = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
+
+    if (whole == 0 || whole > 12 || digits > 9 || text[whole + (digits > 0) + digits] != '\0')
+        return false;
+    *ms = (int64_t)(strtod(text, NULL) * 1000 + 0.5);
+    return true;
+}
+
 bool history_time(const char *text, int64_t *ms)
 {
     static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"};
-    uint64_t seconds;
 
-    if (text[0] == '@' && str_to_u64(text + 1, &seconds) && seconds < INT64_MAX / 1000) {
-        *ms = (int64_t)seconds * 1000;
-        return true;
-    }
+    if (text[0] == '@')
+        return unix_time(text + 1, ms);
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
         struct tm tm = {.tm_isdst = -1};
         const char *end = strptime(text, forms[i], &tm);
@@ -95,4 +120,34 @@ bool history_time(const char *text, int64_t *ms)
         }
     }
     return false;
+}
+
+static int host_of(const struct history *history, const char *name, size_t length)
+{
+    for (int i = 0; i < history->nhosts; i++)
+        if (strlen(history->hosts[i]) == length && memcmp(history->hosts[i], name, length) == 0)
+            return i;
+    return -1;
+}
+
+bool history_away(const struct history *history, const char *text, struct away *away, char *fault, size_t size)
+{
+    const char *is = strchr(text, '='), *until = is ? strstr(is, "..") : NULL;
+    int64_t begin_ms = history->jobs[0].submitted_ms;
+    char from[40] = "";
+
+    if (until && (size_t)(until - is) <= sizeof(from))
+        snprintf(from, sizeof(from), "%.*s", (int)(until - is - 1), is + 1);
+    if (!until || !history_time(from, &away->from_ms) || !history_time(until + 2, &away->until_ms) ||
+        away->from_ms >= away->until_ms) {
+        snprintf(fault, size, "--away: want 'HOST=FROM..UNTIL', times as for --since");
+        return false;
+    }
+    away->host = host_of(history, text, (size_t)(is - text));
+    if (away->host < 0)
+        snprintf(fault, size, "--away: '%.*s' is no host of this history", (int)(is - text < 64 ? is - text : 64),
+                 text);
+    away->from_ms -= begin_ms;
+    away->until_ms -= begin_ms;
+    return away->host >= 0;
 }

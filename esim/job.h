@@ -20,12 +20,15 @@ struct sim_job {
     int nhosts;
     const struct after *after; /* [nafter] jobs that it waits for, by their numbers */
     int nafter;
-    uint64_t array;           /* a number by which others wait for it as well; 0: none */
+    uint64_t array;           /* of which it is a task: others wait for all of its tasks by this number; 0: of none */
+    uint32_t ntasks;          /* of the first: so many, with those that come next, are tasks of one array; else 0 */
+    uint32_t task_limit;      /* ... of which so many may run at a time; 0: any number */
     uint64_t preceding;       /* of a trace: the number of the job that it follows; 0: none */
     int64_t think_ms;         /* ... so long after its end; -1: not known */
     bool unmeasured;          /* it is there, and what becomes of it does not count */
     double share;             /* of each processor that it uses, 0..1 */
     int64_t start_ms, end_ms; /* -1: not yet */
+    const int64_t *level_ms;  /* [CORE_MAX_LEVELS] its time at each level; only while its end is told */
     uint64_t id;              /* the core's */
     uint64_t place;           /* a number for its processors: equal for equal ones in the same order */
 };

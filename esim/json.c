@@ -67,8 +67,7 @@ static json_t *recorded(const struct history *h)
               set_real(object, "turnaround_p95", h->p95) | set(object, "unfinished", count(h->unfinished)) |
               set(object, "cancelled", count(h->cancelled)) | set(object, "never_started", count(h->never_started)) |
               set(object, "killed", count(h->killed)) | set(object, "lost", count(h->lost)) |
-              set(object, "again", count(h->again)) | set(object, "unknown_use", count(h->unknown_use)) |
-              set(object, "limited", count(h->limited));
+              set(object, "again", count(h->again)) | set(object, "unknown_use", count(h->unknown_use));
 
     if (bad == 0)
         return object;

@@ -16,13 +16,14 @@
 #include "lib/base/str.h"
 #include "lib/options/options.h"
 
-enum { EXIT_GOOD = 0, EXIT_FAULT = 1, EXIT_USAGE = 2, PARALLEL_MAX = 1024 };
+enum { EXIT_GOOD = 0, EXIT_FAULT = 1, EXIT_USAGE = 2, PARALLEL_MAX = 1024, AWAY_MAX = 256 };
 enum {
     OPTION_KEY = OPTION_FIRST_FREE, /* its name is that of a key */
     OPTION_SATURATED,
     OPTION_HISTORY,
     OPTION_SINCE,
     OPTION_UNTIL,
+    OPTION_AWAY,
     OPTION_SWEEP,
     OPTION_COMPARE,
     OPTION_JSON,
@@ -45,6 +46,7 @@ static const struct option_row options[] = {
     {OPTION_HISTORY, "history", "FILE", "what Elmer has kept of its jobs: its store, or a copy of it"},
     {OPTION_SINCE, "since", "TIME", "of a history: jobs submitted from then on"},
     {OPTION_UNTIL, "until", "TIME", "and until then"},
+    {OPTION_AWAY, "away", "HOST=FROM..UNTIL", "a host took no new jobs then; may be repeated"},
     {OPTION_KEY, "without-user", "NAME", "of a history: without the jobs of one user"},
     {OPTION_KEY, "seed", "N", "the same seed gives the same answer"},
     {0, NULL, NULL, ""},
@@ -92,6 +94,9 @@ struct request {
     int64_t since_ms, until_ms;
     bool json;
     int parallel;
+    const char *away[AWAY_MAX];
+    int naway;
+    struct away times[AWAY_MAX];
 };
 
 static int wrong(const char *text)
@@ -121,6 +126,11 @@ static int take(struct request *request, int c, char **argv)
         return history_time(optarg, c == OPTION_SINCE ? &request->since_ms : &request->until_ms)
                    ? -1
                    : wrong("--since, --until: want '2026-11-01', '2026-11-01 14:30' or '@' and seconds of Unix time");
+    case OPTION_AWAY:
+        if (request->naway == AWAY_MAX)
+            return wrong("--away: 256 at most");
+        request->away[request->naway++] = optarg;
+        return -1;
     case OPTION_SWEEP:
         request->sweep = optarg;
         return -1;
@@ -156,6 +166,13 @@ static bool take_history(struct request *request, struct history **history)
         fprintf(stderr, "esim: %s\n", fault);
         return false;
     }
+    for (int i = 0; i < request->naway; i++)
+        if (!history_away(*history, request->away[i], &request->times[i], fault, sizeof(fault))) {
+            fprintf(stderr, "esim: %s\n", fault);
+            return false;
+        }
+    c->world.away = request->times;
+    c->world.naway = request->naway;
     c->history = *history;
     c->whole = c->exactly = true;
     c->jobs_max = (*history)->njobs;
@@ -203,6 +220,8 @@ static int simulate(struct request *request)
         return wrong("--history and --trace: one of them");
     if (!request->history && (request->since_ms != INT64_MIN || request->until_ms != INT64_MAX))
         return wrong("--since and --until: of --history");
+    if (!request->history && request->naway > 0)
+        return wrong("--away: of --history");
     if (request->history && request->config.jobs_said)
         return wrong("--jobs and --jobs-max: a history has the jobs that it has; see --since and --until");
     if (request->config.world.explain != 0 && (request->sweep || request->compare))
@@ -214,8 +233,10 @@ static int simulate(struct request *request)
         perror(request->records);
         return EXIT_FAULT;
     }
-    if (request->history && !take_history(request, &history))
+    if (request->history && !take_history(request, &history)) {
+        history_destroy(history);
         return EXIT_FAULT;
+    }
     if (!plan_make(&plan, &request->config, request->sweep, request->compare, fault, sizeof(fault))) {
         plan_fini(&plan);
         history_destroy(history);

@@ -51,6 +51,23 @@ static void tick(struct record *r)
     r->work_sum_s = 0;
 }
 
+static void put_record(FILE *out, const struct sim_job *job, double turnaround, double work)
+{
+    int nlevels = CORE_MAX_LEVELS;
+
+    while (nlevels > 1 && job->level_ms[nlevels - 1] == 0)
+        nlevels--;
+    fprintf(out,
+            "{\"job\":%" PRIu64 ",\"submitted\":%.3f,\"started\":%.3f,\"ended\":%.3f,\"nprocs\":%u,\"mesh_rows\":%u,"
+            "\"uid\":%u,\"work\":%.3f,\"turnaround\":%.3f,\"wait\":%.3f,\"stretch\":%.4f,\"level_seconds\":[",
+            job->number, (double)job->submit_ms / 1000, (double)job->start_ms / 1000, (double)job->end_ms / 1000,
+            job->nprocs, job->mesh_rows, job->uid, work, turnaround, (double)(job->start_ms - job->submit_ms) / 1000,
+            turnaround / fmax(work, 0.001));
+    for (int i = 0; i < nlevels; i++)
+        fprintf(out, "%s%.3f", i > 0 ? "," : "", (double)job->level_ms[i] / 1000);
+    fprintf(out, "]}\n");
+}
+
 static void ended(const struct sim_job *job, void *data)
 {
     struct record *r = data;
@@ -72,13 +89,7 @@ static void ended(const struct sim_job *job, void *data)
     if (r->count % TICK_JOBS == 0)
         tick(r);
     if (r->config->records && !r->behind)
-        fprintf(r->config->records,
-                "{\"job\":%" PRIu64
-                ",\"submitted\":%.3f,\"started\":%.3f,\"ended\":%.3f,\"nprocs\":%u,\"mesh_rows\":%u,"
-                "\"uid\":%u,\"work\":%.3f,\"turnaround\":%.3f,\"wait\":%.3f,\"stretch\":%.4f}\n",
-                job->number, (double)job->submit_ms / 1000, (double)job->start_ms / 1000, (double)job->end_ms / 1000,
-                job->nprocs, job->mesh_rows, job->uid, work, turnaround,
-                (double)(job->start_ms - job->submit_ms) / 1000, turnaround / fmax(work, 0.001));
+        put_record(r->config->records, job, turnaround, work);
 }
 
 /* Utilisation is a quotient, of used time and time. Its mean is off by what the used time of ticks is off, if each had

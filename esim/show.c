@@ -179,12 +179,12 @@ static void print_limits(const struct plan *plan)
     fputs(before[0] == ',' ? ".\n" : "", stdout);
     if (h->unknown_use > 0)
         printf("Taken to compute all the time: %" PRIu64 " of which it is not known what they used.\n", h->unknown_use);
-    if (h->limited > 0)
-        printf("Not held back: %" PRIu64 " tasks of arrays of which only so many could run at a time.\n", h->limited);
     if (h->drained > 0)
         printf("Drained in the end, and taken to be there all the time: %d hosts.\n", h->drained);
-    printf("Not known, and not simulated: load that is not of jobs, hosts that failed or were drained meanwhile, jobs "
-           "that were held, or moved forward.\n");
+    printf(
+        "Not known, and not simulated: load that is not of jobs, hosts that failed or were drained meanwhile%s, jobs "
+        "that were held, or moved forward.\n",
+        c->world.naway > 0 ? " but for --away" : "");
 }
 
 void show(const struct plan *plan)

@@ -2,64 +2,18 @@
  * wants done is done at the same moment, and what hosts would answer is its next event. */
 #include "config.h"
 
-#include "esim/world.h"
-
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "esim/explain.h"
-#include "esim/load.h"
-#include "esim/waits.h"
+#include "esim/world_internal.h"
 #include "lib/memory/mem.h"
 
 enum {
-    OFFSET_MS = 10000,     /* before the first job, so that hosts can have told their load */
     REFUSED_MAX = 1000000, /* and no other job: an endless workload, and none of it has room */
     PHASES_MAX = 1000000000,
     IDLE_REPORTS = 1000 /* one after the other from a machine on which nothing runs: what waits has no place there */
-};
-
-struct follows { /* an event without more than this: a whole one is large, and a job on 1,000 hosts has 2,000 of them */
-    enum event_type type;
-    int host;
-    uint32_t attempt;
-    uint64_t job;
-};
-
-struct pending { /* events that follow from actions, first come, first served */
-    struct follows *items;
-    size_t first, count, capacity;
-};
-
-struct world {
-    struct world_settings settings;
-    struct core *core;
-    struct source *source;
-    world_ended *ended;
-    void *data;
-    struct actions actions;
-    struct pending pending;
-    struct load *load;
-    struct sim_job **jobs; /* [njobs] by the core's id; NULL: over */
-    size_t njobs, jobs_capacity;
-    struct waits waits;  /* the same, of a source with jobs that wait for others */
-    struct sim_job next; /* the next to be submitted */
-    bool has_next;
-    int64_t now_ms, report_ms; /* of the last report */
-    int64_t *told_ms;          /* of each host, where the report that the core has begins; -1: it has none */
-    int64_t *ordered_ms;       /* ... when a job on it has got another level, also because of what is on another host */
-    bool reports;
-    unsigned idle_reports;
-    int64_t quiet_reports; /* since something else happened */
-    uint64_t nended, nwaiting, nrunning, nrefused;
-    double used_ms;
-    uint64_t used; /* processors of clusters now */
-    int64_t used_since_ms;
-    uint64_t nphases; /* that have ended */
-    char fault[160];
-    struct explain explain;
 };
 
 /* ---- the core ---- */
@@ -131,7 +85,7 @@ static void do_action(struct world *w, const struct action *action)
     }
 }
 
-static void accept(struct world *w, uint64_t id)
+static void keep(struct world *w, uint64_t id)
 {
     w->jobs = mem_grow(w->jobs, &w->jobs_capacity, (size_t)id + 1, sizeof(*w->jobs));
     while (w->njobs <= id)
@@ -140,11 +94,35 @@ static void accept(struct world *w, uint64_t id)
     w->jobs[id]->id = id;
     if (w->source->has_after)
         waits_add(&w->waits, w->jobs[id]);
+    if (w->explain.number == w->next.number && w->next.number > 0) {
+        w->explain.id = id;
+        w->explain.seen = true;
+        explain_say(&w->explain, world_now_ms(w), "is submitted");
+    }
+    if (load_endless(w->load, &w->next))
+        snprintf(w->fault, sizeof(w->fault), "job %llu has more than 10^7 periods: say a longer --period, or none",
+                 (unsigned long long)w->next.number);
     w->nwaiting++;
 }
 
-/* The answer to the event itself, if it has one. */
-static enum answer step(struct world *w, const struct event *event, uint64_t *job)
+/* Those that come with it. */
+static bool next_task(struct world *w, uint32_t *left)
+{
+    return *left > 1 && --*left > 0 && w->source->next(w->source, &w->next);
+}
+
+static void accept(struct world *w, uint64_t id)
+{
+    uint32_t left = w->next.ntasks;
+
+    if (left > 0)
+        waits_add_array(&w->waits, &w->next, id++);
+    do
+        keep(w, id++);
+    while (next_task(w, &left));
+}
+
+enum answer world_pass(struct world *w, const struct event *event, uint64_t *job)
 {
     struct event follows = {.type = event->type};
     enum answer answer = ANSWER_OK;
@@ -159,7 +137,8 @@ static enum answer step(struct world *w, const struct event *event, uint64_t *jo
             if (w->actions.items[i].type == ACTION_ANSWER) {
                 answer = w->actions.items[i].answer;
                 *job = w->actions.items[i].job;
-                if (answer == ANSWER_OK) /* it may be launched by an event that follows */
+                if (answer == ANSWER_OK &&
+                    event->type == EVENT_SUBMIT) /* it may be launched by an event that follows */
                     accept(w, *job);
             }
             do_action(w, &w->actions.items[i]);
@@ -200,6 +179,19 @@ static void over(struct world *w, const struct sim_job *job, bool has_run)
         w->has_next = w->source->over(w->source, job, w->now_ms - OFFSET_MS, has_run, &w->next, w->has_next);
 }
 
+static void refuse(struct world *w)
+{
+    uint32_t left = w->next.ntasks;
+
+    do {
+        w->nrefused++;
+        if (w->explain.number == w->next.number && w->next.number > 0) {
+            w->explain.seen = true;
+            explain_say(&w->explain, world_now_ms(w), "is refused: the machine is too small for it");
+        }
+    } while (next_task(w, &left));
+}
+
 static void submit(struct world *w)
 {
     struct event event = {.type = EVENT_SUBMIT, .now_ms = w->now_ms, .host = -1, .request = 1};
@@ -216,23 +208,14 @@ static void submit(struct world *w)
     event.u.submit.after = waits = waits_of(&w->waits, &w->next, &event.u.submit.nafter);
     event.u.submit.memory_bytes = w->settings.memory_bytes > 0 ? w->next.memory_bytes : 0;
     event.u.submit.per_host = w->next.per_host;
+    event.u.submit.ntasks = w->next.ntasks;
+    event.u.submit.task_limit = w->next.task_limit;
     event.u.submit.mesh_rows = w->settings.core.topology == TOPOLOGY_CUBE ? w->next.mesh_rows : 0;
-    if (w->explain.number == w->next.number && w->next.number > 0) {
-        w->explain.id = core_next_id(w->core);
-        w->explain.seen = true;
-        explain_say(&w->explain, world_now_ms(w), "is submitted");
-    }
     if (w->settings.saturated)
         w->next.submit_ms = w->now_ms - OFFSET_MS;
-    if (load_endless(w->load, &w->next))
-        snprintf(w->fault, sizeof(w->fault), "job %llu has more than 10^7 periods: say a longer --period, or none",
-                 (unsigned long long)w->next.number);
-    good = good && step(w, &event, &id) == ANSWER_OK;
-    if (!good) {
-        w->nrefused++;
-        if (w->explain.number == w->next.number) /* the next one has this id */
-            explain_end(&w->explain, world_now_ms(w), "is refused: the machine is too small for it");
-    }
+    good = good && world_pass(w, &event, &id) == ANSWER_OK;
+    if (!good)
+        refuse(w);
     free(hosts);
     free(waits);
     w->has_next = w->source->next(w->source, &w->next);
@@ -246,7 +229,8 @@ static void end(struct world *w, uint64_t id)
     const struct core_job *info = core_job(w->core, id);
     struct event event = {.type = EVENT_EXITED, .now_ms = w->now_ms, .job = id, .attempt = info->attempt};
     struct sim_job *job = w->jobs[id];
-    uint64_t none = 0;
+    uint64_t none = 0, array = 0;
+    int64_t level_ms[CORE_MAX_LEVELS];
 
     event.host = info->processors[0].host;
     if (w->explain.id != 0)
@@ -254,14 +238,19 @@ static void end(struct world *w, uint64_t id)
                 (double)(w->now_ms - OFFSET_MS) / 1000, (unsigned long long)job->number, job->nprocs,
                 job->nprocs == 1 ? "" : "s");
     job->end_ms = w->now_ms - OFFSET_MS;
+    memcpy(level_ms, info->level_ms, sizeof(level_ms));
+    level_ms[info->level] += w->now_ms - info->level_until_ms;
+    job->level_ms = level_ms;
     count_used(w, -(int64_t)job->nprocs);
     load_end(w->load, id, w->now_ms);
     w->nrunning--;
-    step(w, &event, &none);
+    world_pass(w, &event, &none);
     core_forget(w->core, id);
     w->jobs[id] = NULL;
     if (w->source->has_after)
-        waits_remove(&w->waits, job);
+        array = waits_remove(&w->waits, job);
+    if (array != 0)
+        core_forget(w->core, array);
     w->nended++;
     over(w, job, true);
     w->ended(job, w->data);
@@ -269,89 +258,25 @@ static void end(struct world *w, uint64_t id)
     explain_wait(&w->explain, w->core, world_now_ms(w));
 }
 
-/* It says what the last one did that the core has, which began when what ran there had settled: no verdict follows from
- * it that does not follow from that one. So of a machine of 1,000 hosts those report that have something to say. */
-static bool says_nothing_new(const struct world *w, int host)
-{
-    int64_t changed_ms = load_changed(w->load, host);
-
-    changed_ms = w->ordered_ms[host] > changed_ms ? w->ordered_ms[host] : changed_ms;
-    return !w->settings.every_report && w->told_ms[host] >= 0 &&
-           w->told_ms[host] >= changed_ms + w->settings.core.settle_ms;
-}
-
-static void report(struct world *w)
-{
-    double *busy = mem_array((size_t)w->settings.ncpus, sizeof(*busy));
-    uint64_t none = 0;
-
-    load_bring(w->load, w->now_ms);
-    for (int h = 0; h < w->settings.nhosts; h++) {
-        struct event event;
-        if (says_nothing_new(w, h)) {
-            load_drop(w->load, h, w->now_ms);
-            continue;
-        }
-        event = (struct event){.type = EVENT_REPORT, .now_ms = w->now_ms, .host = h};
-        load_report(w->load, h, w->now_ms, busy);
-        w->told_ms[h] = w->report_ms;
-        event.u.report = (struct core_report){.begin_ms = w->report_ms,
-                                              .end_ms = w->now_ms,
-                                              .busy = busy,
-                                              .jobs = busy,
-                                              .ncpus = world_cpus(&w->settings, h)};
-        step(w, &event, &none);
-    }
-    w->report_ms = w->now_ms;
-    free(busy);
-    explain_wait(&w->explain, w->core, world_now_ms(w));
-}
-
-static int64_t next_report(struct world *w, int64_t arrival_ms)
-{
-    int64_t interval = w->settings.report_ms;
-
-    if (!w->reports)
-        return INT64_MAX;
-    if (w->nwaiting + w->nrunning == 0 && w->has_next && arrival_ms > w->report_ms + 2 * interval) {
-        load_skip(w->load, arrival_ms - interval); /* nobody was there */
-        w->report_ms = arrival_ms - interval;
-        return arrival_ms;
-    }
-    return w->report_ms + interval;
-}
-
-/* The last report before the next event says all that those before it would: nobody is there whom they could admit, or
- * they have been the same for so long that they admit nobody. */
-static int64_t telling_report(struct world *w, int64_t report_ms, int64_t event_ms)
-{
-    int64_t interval = w->settings.report_ms, last;
-
-    if (event_ms == INT64_MAX || (w->nwaiting > 0 && w->quiet_reports < w->settings.core.settle_ms / interval + 2))
-        return report_ms;
-    last = report_ms + (event_ms - report_ms) / interval * interval;
-    if (last > report_ms) {
-        load_skip(w->load, last - interval);
-        w->report_ms = last - interval;
-    }
-    return last;
-}
-
 /* The next thing that happens; false: nothing will. */
 static bool happen(struct world *w)
 {
     bool wants = w->has_next && (!w->settings.saturated || w->nwaiting == 0);
     int64_t arrival = !wants ? INT64_MAX : w->settings.saturated ? w->now_ms : w->next.submit_ms + OFFSET_MS;
-    int64_t load_ms = load_next(w->load), report_ms;
+    int64_t load_ms = load_next(w->load), change_ms = hosts_next_change(w), report_ms, event_ms;
     uint64_t id;
 
     if (arrival == INT64_MAX && load_ms == INT64_MAX && w->nwaiting == 0)
         return false;
-    report_ms = next_report(w, arrival);
-    if (load_ms == INT64_MAX && arrival == INT64_MAX && (report_ms == INT64_MAX || w->idle_reports >= IDLE_REPORTS))
+    report_ms = hosts_next_report(w, arrival);
+    if (load_ms == INT64_MAX && arrival == INT64_MAX && change_ms == INT64_MAX &&
+        (report_ms == INT64_MAX || w->idle_reports >= IDLE_REPORTS))
         return false; /* those that wait have no place, and nobody will leave */
     w->idle_reports = load_ms == INT64_MAX && report_ms <= arrival ? w->idle_reports + 1 : 0;
-    if (load_ms <= arrival && load_ms <= report_ms) {
+    event_ms = load_ms < INT64_MAX ? load_ms - 1 : load_ms;
+    event_ms = arrival < event_ms ? arrival : event_ms;
+    event_ms = change_ms < event_ms ? change_ms : event_ms;
+    if (load_ms <= arrival && load_ms <= report_ms && load_ms <= change_ms) {
         w->quiet_reports = 0;
         w->now_ms = load_ms > w->now_ms ? load_ms : w->now_ms;
         id = load_pass(w->load, w->now_ms);
@@ -361,10 +286,14 @@ static bool happen(struct world *w)
                      "a longer --period, or fewer jobs");
         if (id != 0)
             end(w, id);
-    } else if (report_ms <= arrival) {
-        w->now_ms = telling_report(w, report_ms, arrival < load_ms ? arrival : load_ms - (load_ms < INT64_MAX));
+    } else if (report_ms <= arrival && report_ms <= change_ms) {
+        w->now_ms = hosts_telling_report(w, report_ms, event_ms);
         w->quiet_reports++;
-        report(w);
+        hosts_report(w);
+    } else if (change_ms <= arrival) {
+        w->quiet_reports = 0;
+        w->now_ms = change_ms > w->now_ms ? change_ms : w->now_ms;
+        hosts_change(w);
     } else {
         w->quiet_reports = 0;
         w->now_ms = arrival > w->now_ms ? arrival : w->now_ms;
@@ -383,28 +312,6 @@ bool world_run(struct world *w, uint64_t jobs)
 }
 
 /* ---- life ---- */
-
-static void hosts_up(struct world *w)
-{
-    int *cpus = mem_array((size_t)w->settings.ncpus, sizeof(*cpus));
-    uint64_t none = 0;
-    char name[20];
-
-    for (int i = 0; i < w->settings.ncpus; i++)
-        cpus[i] = i;
-    for (int h = 0; h < w->settings.nhosts; h++) {
-        snprintf(name, sizeof(name), "h%d", h);
-        core_add_host(w->core, h < w->settings.nknown ? w->settings.names[h] : name);
-    }
-    for (int h = 0; h < w->settings.nhosts; h++) {
-        struct event event = {.type = EVENT_HOST_UP, .now_ms = w->now_ms, .host = h};
-        event.u.up.cpus = cpus;
-        event.u.up.ncpus = world_cpus(&w->settings, h);
-        event.u.up.memory_bytes = w->settings.memory_bytes;
-        step(w, &event, &none);
-    }
-    free(cpus);
-}
 
 struct world *world_create(const struct world_settings *settings, struct source *source, world_ended *ended, void *data)
 {
@@ -425,15 +332,11 @@ struct world *world_create(const struct world_settings *settings, struct source 
     w->data = data;
     w->reports = settings->report_ms > 0;
     actions_init(&w->actions);
-    w->told_ms = mem_array((size_t)settings->nhosts, sizeof(*w->told_ms));
-    w->ordered_ms = mem_array((size_t)settings->nhosts, sizeof(*w->ordered_ms));
-    for (int h = 0; h < settings->nhosts; h++)
-        w->told_ms[h] = -1;
-    hosts_up(w);
+    hosts_create(w);
     w->load = load_create(settings);
     w->now_ms = w->used_since_ms = OFFSET_MS;
     if (w->reports)
-        report(w);
+        hosts_report(w);
     w->has_next = source->next(source, &w->next);
     return w;
 }
@@ -452,8 +355,7 @@ void world_destroy(struct world *w)
     for (size_t i = 0; i < w->njobs; i++)
         free(w->jobs[i]);
     free(w->jobs);
-    free(w->told_ms);
-    free(w->ordered_ms);
+    hosts_destroy(w);
     waits_fini(&w->waits);
     free(w->pending.items);
     actions_fini(&w->actions);

@@ -1,7 +1,7 @@
 /* world.h - the core of Elmer in virtual time: hosts that obey at once, and jobs that use their processors by a model.
  *
  * The core decides here as it does in elmer: the same code, driven by the same events. What is not there: messages,
- * failures, what owners of hosts do, and the time that a start takes.
+ * failures but for the time that a host is away, what owners of hosts do, and the time that a start takes.
  */
 #ifndef ESIM_WORLD_H
 #define ESIM_WORLD_H
@@ -25,6 +25,11 @@ struct speeds { /* so many hosts with this one */
     int hosts;
 };
 
+struct away { /* a host takes no new jobs; times since the first job could be submitted */
+    int host;
+    int64_t from_ms, until_ms;
+};
+
 struct world_settings {
     struct core_options core;
     int nhosts, ncpus; /* processors of each host, at most */
@@ -33,6 +38,8 @@ struct world_settings {
     const char *const *names;         /* [nknown] */
     struct speeds speeds[SPEEDS_MAX]; /* [nspeeds] of the first hosts, those that follow are like the last; none: 1 */
     int nspeeds;
+    const struct away *away; /* [naway]; the caller's */
+    int naway;
     uint64_t memory_bytes; /* of each host, for jobs; 0: as much as they ask for */
     enum model model;
     bool by_itself;    /* SHARED: each processor of a job goes on by itself; else all in step, with the slowest */

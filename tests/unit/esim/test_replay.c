@@ -1,0 +1,176 @@
+/* test_replay.c - what a replay of a history takes into account: arrays, hosts that were away, and the levels that jobs
+ * had. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "esim/keys.h"
+#include "esim/plan.h"
+#include "tests/unit/esim/history_bed.h"
+
+enum { ROOM = 1000 };
+
+static double series[ROOM];
+
+/* One config of a history as it was, on its own hosts, and what became of each job. */
+static struct result replay(const struct history *h, const struct away *away, int naway, FILE *records)
+{
+    struct config config;
+    struct result result;
+
+    keys_default(&config);
+    config.history = h;
+    config.whole = config.exactly = true;
+    config.jobs_max = h->njobs;
+    config.world.core.allocator = ALLOCATOR_V1;
+    config.world.away = away;
+    config.world.naway = naway;
+    config.records = records;
+    assert_true(keys_complete(&config, fault, sizeof(fault)));
+    run(&config, &result, series, ROOM, NULL);
+    if (!result.done)
+        fail_msg("%s", result.fault);
+    return result;
+}
+
+/* So many tasks at a time as then, the others behind them; more than AFTER_MAX are waited for. */
+static void test_arrays(void **state)
+{
+    enum { TASKS = 300, LIMIT = 2 /* put() says so */ };
+    struct of array = {1, "alice", 1000, -1, 1300, 1, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, TASKS, 0};
+    struct of passes = {400, "bob", 1001, 1001, 1002, 1, 1, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0};
+    struct of behind = {401, "bob", 1002, 1300, 1301, 1, 1, JOB_DONE, REASON_EXITED, NULL, 0, "ok:1", 0, 0};
+    struct of one = {402, "bob", 1003, 1010, 1012, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, "ok:5", 0, 0};
+    struct bed *bed = *state;
+    struct host_row host = {.name = "ws1", .row = {.up = true, .ncpus = 8}};
+    struct result result;
+    struct history *h;
+
+    put(bed, &array);
+    for (unsigned k = 0; k < TASKS; k++)
+        put(bed, &(struct of){2 + k, "alice", 1000, 1000 + k / LIMIT * 2, 1002 + k / LIMIT * 2, 1, 2, JOB_DONE,
+                              REASON_EXITED, NULL, 0, NULL, 0, 1});
+    put(bed, &passes);
+    put(bed, &behind);
+    put(bed, &one);
+    await(bed, store_put_host(bed->store, &host));
+    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    assert_int_equal(h->jobs[0].task_limit, LIMIT);
+    result = replay(h, NULL, 0, NULL);
+    assert_int_equal(result.jobs, TASKS + 3);
+    for (unsigned k = 0; k < TASKS; k++)
+        expect_near(series[k], 2 + k / LIMIT * 2, 0.01);
+    expect_near(series[TASKS], 1, 0.01);
+    expect_near(series[TASKS + 1], 299, 0.01);
+    expect_near(series[TASKS + 2], 3, 0.01); /* task 3 ends at 1004 */
+    history_destroy(h);
+}
+
+/* A host that is away takes no new jobs, and those that it has go on. */
+static void test_away(void **state)
+{
+    static const struct of jobs[] = {
+        {1, "alice", 1000, 1000, 1010, 2, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+        {2, "alice", 1001, 1010, 1014, 2, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+        {3, "alice", 1020, 1020, 1021, 2, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+    };
+    static const double turnarounds[] = {10, 33 - 1 + 4, 33 + 5 - 20};
+    struct bed *bed = *state;
+    struct host_row host = {.name = "ws1", .row = {.up = true, .ncpus = 2}};
+    struct away away[2];
+    struct result result;
+    struct history *h;
+
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
+        put(bed, &jobs[i]);
+    await(bed, store_put_host(bed->store, &host));
+    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    assert_true(history_away(h, "ws1=@1005..@1020.5", &away[0], fault, sizeof(fault)));
+    assert_int_equal(away[0].from_ms, 5000);
+    assert_int_equal(away[0].until_ms, 20500);
+    assert_true(history_away(h, "ws1=@1020.5..@1033", &away[1], fault, sizeof(fault)));
+    result = replay(h, away, 2, NULL);
+    assert_int_equal(result.jobs, 3);
+    for (size_t i = 0; i < 3; i++)
+        expect_near(series[i], turnarounds[i], 0.01);
+    assert_false(history_away(h, "ws2=@1005..@1020", &away[0], fault, sizeof(fault)));
+    assert_string_equal(fault, "--away: 'ws2' is no host of this history");
+    assert_false(history_away(h, "ws1=@1005..@1004", &away[0], fault, sizeof(fault)));
+    assert_false(history_away(h, "ws1=@1005", &away[0], fault, sizeof(fault)));
+    assert_false(history_away(h, "ws1", &away[0], fault, sizeof(fault)));
+    history_destroy(h);
+}
+
+/* What comes next stays what it is while hosts come and go. */
+static void test_away_before_array(void **state)
+{
+    static const struct of jobs[] = {
+        {1, "bob", 1000, 1000, 1001, 1, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+        {2, "alice", 1010, -1, 1014, 1, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 4, 0},
+        {3, "alice", 1010, 1010, 1012, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 2},
+        {4, "alice", 1010, 1010, 1012, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 2},
+        {5, "alice", 1010, 1012, 1014, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 2},
+        {6, "alice", 1010, 1012, 1014, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 2},
+    };
+    static const double turnarounds[] = {1, 2, 2, 4, 4};
+    struct bed *bed = *state;
+    struct host_row host = {.name = "ws1", .row = {.up = true, .ncpus = 8}};
+    struct away away;
+    struct history *h;
+
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
+        put(bed, &jobs[i]);
+    await(bed, store_put_host(bed->store, &host));
+    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    assert_true(history_away(h, "ws1=@1003..@1006", &away, fault, sizeof(fault)));
+    assert_int_equal(replay(h, &away, 1, NULL).jobs, 5);
+    for (size_t i = 0; i < 5; i++)
+        expect_near(series[i], turnarounds[i], 0.01);
+    history_destroy(h);
+}
+
+/* How long jobs were at each level. */
+static void test_levels(void **state)
+{
+    static const struct of jobs[] = {
+        {1, "alice", 1000, 1000, 1010, 2, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+        {2, "alice", 1001, 1001, 1014, 2, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+        {3, "alice", 1002, 1002, 1004, 1, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+    };
+    static const char *const levels[] = {"\"level_seconds\":[0.000,0.000,2.000]}", "\"level_seconds\":[10.000]}",
+                                         "\"level_seconds\":[4.000,9.000]}"}; /* in the order of their ends */
+    struct bed *bed = *state;
+    struct host_row host = {.name = "ws1", .row = {.up = true, .ncpus = 2}};
+    struct history *h;
+    FILE *records = tmpfile();
+    char line[500];
+
+    assert_non_null(records);
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
+        put(bed, &jobs[i]);
+    await(bed, store_put_host(bed->store, &host));
+    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    h->levels = 3;
+    replay(h, NULL, 0, records);
+    rewind(records);
+    for (size_t i = 0; i < 3; i++) {
+        assert_non_null(fgets(line, sizeof(line), records));
+        if (!strstr(line, levels[i]))
+            fail_msg("'%s' is not in %s", levels[i], line);
+    }
+    fclose(records);
+    history_destroy(h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_arrays, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_away, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_away_before_array, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_levels, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
