@@ -19,6 +19,13 @@ static void fail(struct request *request, const char *failure)
                       request->job, reach->host, failure);
 }
 
+/* The queue host's own rsd has no TCP link, so none says its address: another host sees elmer at this one. */
+static const char *queue_address(const struct requests *requests, const char *from)
+{
+    int host = core_host_by_name(engine_core(requests->room.engine), from);
+    return host < 0 ? "" : hosts_local_address(requests->hosts, host);
+}
+
 static void on_reached(uint64_t number, const struct launches_reached *reached, void *data)
 {
     struct request *request = requests_find(data, number);
@@ -26,14 +33,18 @@ static void on_reached(uint64_t number, const struct launches_reached *reached, 
         return;
     struct wire_message message = {.type = WIRE_reached, .id = request->id};
     const char *name = engine_host_name(request->requests->room.engine, reached->place);
-    bool here = request->client && !strcmp(client_host_name(request->client), name);
+    const char *from = request->client ? client_host_name(request->client) : "";
+    bool here = !strcmp(from, name);
+    const char *address = here ? "" : reached->address;
+    if (!here && !*address && !strcmp(name, request->requests->settings->queue_host))
+        address = queue_address(request->requests, from);
     message.u.reached.attempt = reached->attempt;
-    message.u.reached.address = here ? "" : reached->address;
+    message.u.reached.address = address;
     message.u.reached.port = reached->port;
     message.u.reached.host = name;
     if (reached->failure) {
         fail(request, reached->failure);
-    } else if (!here && !*reached->address) {
+    } else if (!here && !*address) {
         fail(request, "elmer does not know its address; give it in elmer.conf");
     } else {
         request_send(request, &message);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "tests/unit/elmer/requests/bed.h"
@@ -47,6 +48,22 @@ static void test_reached(void **state)
     assert_string_equal(answer->u.reached.address, "10.0.0.2");
     fake_launch.on_reached(fake_launch.number, &reached, fake_launch.data); /* it has its answer */
     heard_nothing();
+}
+
+/* The queue host's rsd has no link with an address; from another host it is where that one sees elmer. */
+static void test_queue_host(void **state)
+{
+    struct launches_reached reached = there(QUEUE);
+    struct wire_message message = {.type = WIRE_reach, .id = 3, .u.reach = {.job = 7, .host = "queue", .gone = 4711}};
+    const char *answer;
+    (void)state;
+    reached.address = "";
+    bed_relay(WS1, 9, ALICE, "alice", &message);
+    fake_work_run();
+    fake_launch.on_reached(fake_launch.number, &reached, fake_launch.data);
+    answer = bed_relayed(WS1, 9);
+    assert_non_null(strstr(answer, "\"reached\""));
+    assert_non_null(strstr(answer, "\"10.0.0.1\""));
 }
 
 /* On one host they need no network; an address that elmer does not know is none. */
@@ -146,7 +163,8 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(test_terminal), CASE(test_reached), CASE(test_addresses), CASE(test_failures), CASE(test_others),
+        CASE(test_terminal),  CASE(test_reached),  CASE(test_queue_host),
+        CASE(test_addresses), CASE(test_failures), CASE(test_others),
     };
     return cmocka_run_group_tests_name("reach", tests, NULL, NULL);
 }
