@@ -53,13 +53,13 @@ _elmer() {
     local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${1##*/}
     COMPREPLY=()
     case $command:$before in
-    *:--hosts | equery:--host | erun:--host) _elmer_list "$(_elmer_hosts)" ;;
-    equery:-u | equery:--user | ekill:-u | ekill:--user | ecancel:-u | ecancel:--user) mapfile -t COMPREPLY < <(compgen -u -- "$cur") ;;
+    esubmit:--hosts | eadmin:--hosts | equery:--host | erun:--host) _elmer_list "$(_elmer_hosts)" ;;
+    equery:-u | equery:--user | ekill:-u | ekill:--user | ecancel:-u | ecancel:--user | eadmin:--user) mapfile -t COMPREPLY < <(compgen -u -- "$cur") ;;
     equery:--state) _elmer_list starting running ending queued held 'done' cancelled ;;
     esubmit:--if-never) _elmer_reply cancel keep ;;
     esubmit:--mail-at) _elmer_reply begin end fail end,fail ;;
     esubmit:-D | esubmit:--dir) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
-    *:-o | *:--output | *:-e | *:--error | *:-c | *:--config | *:--script | *:--array-file) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    esubmit:-o | esubmit:--output | esubmit:-e | esubmit:--error | *:-c | *:--config | *:--script | *:--array-file) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     *)
         if [[ $cur == -* ]]; then
             _elmer_reply "$(_elmer_options "$1")"

@@ -3,7 +3,7 @@
 
 function __elmer_options
     set -l command (commandline -opc)[1]
-    $command --help 2>/dev/null | sed -nE 's/^ +(-[A-Za-z0-9]), (--[a-z-]+)[^ ]*( [^ ]+)?  +(.*)/\2\t\4/p; t; s/^ +(--?[A-Za-z][a-z-]*)[^ ]*( [^ ]+)?  +(.*)/\1\t\3/p'
+    $command --help 2>/dev/null | sed -nE '/^ +-/ { s/^ +(-[A-Za-z0-9], )?(--?[A-Za-z][a-z-]*)/\2\t/; s/\t.*   */\t/; t end; s/\t.*//; :end; p }'
 end
 
 function __elmer_verbs
@@ -18,10 +18,33 @@ function __elmer_hosts
     timeout 2 equery --hosts --json 2>/dev/null </dev/null | grep -oE '"host": *"[^"]*"' | sed -E 's/.*"([^"]*)"$/\1/' | sort -u
 end
 
+function __elmer_host_list # what was typed of a list stays before each host
+    set -l head (commandline -ct | string match -r '^.*,')
+    for host in (__elmer_hosts)
+        echo "$head$host"
+    end
+end
+
+function __elmer_after # WORD..: one of them was typed last
+    contains -- (commandline -opc)[-1] $argv
+end
+
 for command in esubmit equery ekill ecancel ewait ehold erelease etop etail eretry eattach erun eadmin esim elmer rsd
     complete -c $command -n 'string match -q -- "-*" (commandline -ct)' -f -a '(__elmer_options)'
-    complete -c $command -n 'contains -- (commandline -opc)[-1] --hosts --host' -x -a '(__elmer_hosts)'
 end
+for command in esubmit eadmin
+    complete -c $command -n '__elmer_after --hosts' -x -a '(__elmer_host_list)'
+end
+for command in equery erun
+    complete -c $command -n '__elmer_after --host' -x -a '(__elmer_host_list)'
+end
+for command in equery ekill ecancel eadmin
+    complete -c $command -n '__elmer_after -u --user' -x -a '(__fish_complete_users)'
+end
+complete -c equery -n '__elmer_after --state' -x -a 'starting running ending queued held done cancelled'
+complete -c esubmit -n '__elmer_after --if-never' -x -a 'cancel keep'
+complete -c esubmit -n '__elmer_after --mail-at' -x -a 'begin end fail end,fail'
+complete -c esubmit -n '__elmer_after -D --dir' -x -a '(__fish_complete_directories)'
 complete -c ekill -f -a '(__elmer_jobs -r)'
 complete -c eattach -f -a '(__elmer_jobs -r)'
 for command in ecancel ehold erelease etop
@@ -33,3 +56,5 @@ end
 complete -c eadmin -n 'test (count (commandline -opc)) -eq 1' -f -a '(__elmer_verbs)'
 complete -c eadmin -n 'contains -- (commandline -opc)[2] drain resume remove shutdown reboot doctor' -f -a '(__elmer_hosts)'
 complete -c eadmin -n 'contains -- (commandline -opc)[2] hold release' -f -a '(__elmer_jobs -q)'
+complete -c eadmin -n 'test (count (commandline -opc)) -eq 2; and contains -- (commandline -opc)[2] config' -x -a 'check show'
+complete -c eadmin -n 'test (count (commandline -opc)) -eq 2; and contains -- (commandline -opc)[2] set' -x -a 'allocator policy'

@@ -94,13 +94,59 @@ is 'eadmin: verbs' "$(completes eadmin re)" 'resume remove reboot release'
 is 'eadmin drain: hosts' "$(completes eadmin drain ws)" 'ws1 ws2'
 is 'eadmin hold: jobs' "$(completes eadmin hold '')" '21'
 is 'eadmin config' "$(completes eadmin config '')" 'check show'
+
+# ---- zsh and fish ----
+# What each offers where a line like this was typed, as it does it for somebody at a terminal: in words, sorted.
+cat >"$dir/ask.zsh" <<'SCRIPT'
+# DIR LINE FILE: compadd writes what fits into FILE
+zmodload zsh/zpty && zpty terminal zsh -f -i || exit
+zpty -w terminal "PS1=; fpath=(${1:A} \$fpath); autoload -Uz compinit; compinit -u -D"
+zpty -w terminal "compadd() { local -a fit; [[ \$* == *-[OAD]\ * ]] || { builtin compadd -O fit \"\$@\"; print -rl -- \$fit >>$3 }; builtin compadd \"\$@\" }"
+zpty -w terminal 'leave() { exit }; zle -N leave; bindkey "^I" complete-word "^X" leave'
+zpty -w -n terminal "$2"$'\t\x18'
+while zpty -r terminal line; do :; done
+SCRIPT
+zsh_offers() { # LINE
+    : >"$dir/offered"
+    timeout 60 zsh -f "$dir/ask.zsh" "$src/completion" "$1" "$dir/offered" </dev/null
+    sort -u "$dir/offered" | xargs
+}
+fish_offers() { # LINE
+    HOME=$dir timeout 60 fish --no-config -c 'source $argv[1]; complete -C $argv[2]' -- "$src/completion/elmer.fish" "$1" 2>&1 | cut -f1 | sort -u | xargs
+}
+for shell in zsh fish; do
+    command -v $shell >/dev/null || { echo "# there is no $shell here"; continue; }
+    while IFS='|' read -r line offers; do
+        is "$shell: $line" "$("${shell}_offers" "$line")" "$offers"
+    done <<'LINES'
+ekill |11 12
+ekill 11 1|11 12
+eattach |11 12
+ecancel |21
+eretry |11 12 21
+ewait |11 12 21
+esubmit --hosts |ws1 ws2
+equery --host w|ws1 ws2
+esubmit --if-never |cancel keep
+eadmin re|reboot release remove resume
+eadmin drain ws|ws1 ws2
+eadmin hold |21
+eadmin config |check show
+eadmin set |allocator policy
+LINES
+    for command in esubmit equery ekill eretry erun eadmin esim rsd; do
+        case $command in esim | rsd) program=$command/$command ;; *) program=client/$command ;; esac
+        is "$shell: $command --: all long options of --help" "$("${shell}_offers" "$command --" | tr ' ' '\n' | sed 's/^--//' | grep -vxE 'help|version')" "$(of_help "$program")"
+    done
+done
+if command -v zsh >/dev/null; then is 'zsh: a list of hosts' "$(zsh_offers 'esubmit --hosts ws1,')" 'ws1 ws2'; fi
+if command -v fish >/dev/null; then is 'fish: a list of hosts' "$(fish_offers 'esubmit --hosts ws1,')" 'ws1,ws1 ws1,ws2'; fi
+
+# ---- without an answer ----
 printf '#!/bin/sh\nsleep 60\n' >"$dir/bin/equery"
 begin=$SECONDS
 is 'an elmer that does not answer is not waited for' "$(completes ekill '')" ''
 is 'for longer than some seconds' "$((SECONDS - begin < 20))" 1
 
-# ---- the others, where they are ----
-if command -v zsh >/dev/null; then is 'zsh reads its file' "$(zsh -n "$src/completion/_elmer" 2>&1)" ''; fi
-if command -v fish >/dev/null; then is 'fish reads its file' "$(fish -n "$src/completion/elmer.fish" 2>&1)" ''; fi
 echo "1..$n"
 exit $bad
