@@ -181,14 +181,13 @@ enum event_type {
                           EVENT_HOST_UP or EVENT_HOST_HEARD, those that it has live on, and who needs it keeps his turn.
                           Nothing is sent to it */
     EVENT_HOST_HEARD,  /* a silent host is heard again over the same link */
-    EVENT_HOST_DOWN,   /* the host is given up (not: its link was cut): its jobs end everywhere with REASON_HOST_LOST,
-                          those with requeue go back into the queue. Also after a restart for a host that does not come
-                          back */
-    EVENT_REPORT,      /* utilisation of a host */
-    EVENT_ORDERED,     /* host has applied the order of this generation */
-    EVENT_OPENED,      /* host has made the job's group */
-    EVENT_OPEN_FAILED, /* host could not (text says why) */
-    EVENT_LAUNCHED,    /* the shell has started all the job's processes */
+    EVENT_HOST_DOWN, /* the host is given up (not: its link was cut), also one that does not come back after a restart:
+                        its jobs end everywhere with REASON_HOST_LOST, those with requeue go back into the queue */
+    EVENT_REPORT,    /* utilisation of a host */
+    EVENT_ORDERED,   /* host has applied the order of this generation */
+    EVENT_OPENED,    /* host has made the job's group */
+    EVENT_OPEN_FAILED,   /* host could not (text says why) */
+    EVENT_LAUNCHED,      /* the shell has started all the job's processes */
     EVENT_LAUNCH_FAILED, /* it could not (reason, text) */
     EVENT_EXITED,        /* one of the job's processes (rank) ended: with each the rank of its processor, else 0 */
     EVENT_ABORT,         /* the job cannot go on (reason, text): says the shell (host -1), e.g. a helper died; or a host
@@ -266,6 +265,7 @@ struct event {
         } up;
         struct {
             int64_t silence_ms; /* since the last contact: no later message of the host was answered */
+            const char *what;   /* behind its name, for people, why its jobs end. Copied; NULL: it is down */
         } down;
         struct core_report report;
         struct {

@@ -376,7 +376,8 @@ int host_down(struct core *core, const struct event *event)
         if (part->job->info.state == JOB_ENDING)
             life_part_lost(core, part);
         else
-            life_end(core, part->job, REASON_HOST_LOST, host_lost_text(host, "is down"));
+            life_end(core, part->job, REASON_HOST_LOST,
+                     host_lost_text(host, event->u.down.what ? event->u.down.what : "is down"));
     }
     queue_changed_supply(core);
     return 0;

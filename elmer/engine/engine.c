@@ -206,7 +206,7 @@ static const char **text_of(struct event *event)
 {
     if (event->type == EVENT_OPEN_FAILED || event->type == EVENT_LAUNCH_FAILED || event->type == EVENT_ABORT)
         return &event->u.failed.text;
-    return NULL;
+    return event->type == EVENT_HOST_DOWN ? &event->u.down.what : NULL;
 }
 
 void engine_event(struct engine *engine, struct event *event)

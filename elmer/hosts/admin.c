@@ -98,16 +98,16 @@ static void close_links(struct host *host, const char *text)
         host_cut(host);
 }
 
-void hosts_cut_off(struct hosts *hosts, int index, bool give_up, const char *text)
+void hosts_cut_off(struct hosts *hosts, int index, const char *lost, const char *text)
 {
     struct host *host = hosts->hosts[index];
-    if (give_up)
+    if (lost)
         end_jobs(host);
     close_links(host, text);
-    if (give_up && !host->peer && host_state(host) != CORE_HOST_DOWN) {
+    if (lost && !host->peer && host_state(host) != CORE_HOST_DOWN) {
         log_warning("host=%s is given up: %s", host->settings->name, text);
         deadline_clear(hosts->room.deadlines, &host->deadline);
-        host_tell_down(host);
+        host_tell_down(host, lost);
     }
 }
 
@@ -120,7 +120,7 @@ void hosts_on_gone(int index, void *data)
     close_links(host, "this host was taken out of the configuration of elmer");
     deadline_clear(hosts->room.deadlines, &host->deadline);
     if (host_state(host) != CORE_HOST_DOWN)
-        host_tell_down(host);
+        host_tell_down(host, NULL);
 }
 
 int hosts_index(const struct hosts *hosts, const char *name)

@@ -111,10 +111,10 @@ static void tell(struct host *host, enum event_type type)
     engine_event(host->hosts->room.engine, &event);
 }
 
-void host_tell_down(struct host *host)
+void host_tell_down(struct host *host, const char *what)
 {
-    struct event event = {
-        .type = EVENT_HOST_DOWN, .host = host->index, .u.down.silence_ms = engine_now_ms() - host->heard_ms};
+    struct event event = {.type = EVENT_HOST_DOWN, .host = host->index, .u.down.what = what};
+    event.u.down.silence_ms = engine_now_ms() - host->heard_ms;
     engine_event(host->hosts->room.engine, &event);
 }
 
@@ -123,7 +123,7 @@ static void give_up(struct host *host)
     log_warning("host=%s is down: nothing heard for %" PRId64 " s; its jobs end", host->settings->name,
                 (engine_now_ms() - host->heard_ms) / 1000);
     deadline_clear(host->hosts->room.deadlines, &host->deadline);
-    host_tell_down(host);
+    host_tell_down(host, NULL);
 }
 
 void host_cut(struct host *host)

@@ -106,8 +106,9 @@ void hosts_view(const struct hosts *hosts, int host, struct wire_host_view *view
 /* The serial of the certificate of its link, and since when there is that link (wall clock); NULL: none. */
 const char *hosts_serial(const struct hosts *hosts, int host, int64_t *linked_ms);
 
-/* Its certificate no longer counts: tell it and close every link of its name. give_up: its jobs end at once. */
-void hosts_cut_off(struct hosts *hosts, int host, bool give_up, const char *text);
+/* Its certificate no longer counts: tell it and close every link of its name. lost: its jobs end at once, and this is
+ * what their users read behind its name; NULL: they go on. */
+void hosts_cut_off(struct hosts *hosts, int host, const char *lost, const char *text);
 
 const char *hosts_peer_address(const struct peer *peer);
 const char *hosts_peer_serial(const struct peer *peer); /* NULL: no certificate */

@@ -120,8 +120,9 @@ struct hosts {
 
 enum core_host_state host_state(const struct host *host);
 void host_arm(struct host *host, int64_t at_ms);
-void host_tell_down(struct host *host); /* and for how long nothing was heard */
-void host_cut(struct host *host);       /* its link is gone */
+/* And for how long nothing was heard; what: as in the event. */
+void host_tell_down(struct host *host, const char *what);
+void host_cut(struct host *host); /* its link is gone */
 /* admin.c: the core says that it was retired and has nothing any more. */
 void hosts_on_gone(int index, void *data);
 /* The index of a host of the cluster; -1: there is none of this name, or not any more. */

@@ -208,7 +208,7 @@ static void replace_older(struct join *join)
     if (!certificates_revoke(joins->certificates, join->host, join->facts.serial))
         return;
     log_notice("host=%s joins again: its older certificates are revoked", join->host);
-    hosts_cut_off(joins->hosts, core_host_by_name(engine_core(joins->room.engine), join->host), false,
+    hosts_cut_off(joins->hosts, core_host_by_name(engine_core(joins->room.engine), join->host), NULL,
                   "a host has joined under this name with a new token: this certificate is revoked; if that was not "
                   "you, `eadmin remove` it and join again");
 }

@@ -98,11 +98,13 @@ void admin_remove_host(struct request *request)
                       index < 0 ? " is no host of the cluster" : " has no certificate: there is nothing to revoke");
     } else {
         struct decision decision;
+        char lost[CORE_BY_TEXT];
         decide_begin(request, "removed", &decision);
+        snprintf(lost, sizeof(lost), "was removed from the cluster by %s", decision.by);
         snprintf(decision.host, sizeof(decision.host), "%s", host);
         engine_note(requests->room.engine, &decision);
         if (index >= 0)
-            hosts_cut_off(requests->hosts, index, true,
+            hosts_cut_off(requests->hosts, index, lost,
                           "this host was removed from the cluster by an administrator, and its certificate revoked: "
                           "join again with a new token of `eadmin token` if it is to come back");
         if (index >= 0)

@@ -115,7 +115,10 @@ static void tell_host(const struct request *request, const struct wire_submit *s
         view->help = "an administrator has to mend that";
         break;
     case CORE_BAR_DRAINED:
-        view->text = "drained: it takes no new jobs";
+        view->text = facts.drained_by && *facts.drained_by
+                         ? arena_format(memory, "drained by %s%s%s: it takes no new jobs", facts.drained_by,
+                                        *facts.drained_for ? ": " : "", facts.drained_for)
+                         : "drained: it takes no new jobs";
         view->help = arena_format(memory, "an administrator lets it take jobs again: eadmin resume %s", view->host);
         break;
     case CORE_BAR_LEFTOVERS:
@@ -155,7 +158,17 @@ static uint32_t most_there(const struct core_host_why *why)
     return why->per_host && most > why->per_host ? why->per_host : (uint32_t)most;
 }
 
-/* "waits for ws2 (drained), ws3 (down): 3 processors asked, 2 usable" */
+static void name_missing(const struct request *request, int host, const struct core_host_why *why, unsigned count,
+                         FILE *out)
+{
+    struct wire_host_view facts;
+    hosts_view(request->requests->hosts, host, &facts);
+    bool by = why->bar == CORE_BAR_DRAINED && facts.drained_by && *facts.drained_by;
+    fprintf(out, "%s%s (%s%s%s)", count > 1 ? ", " : "waits for ", facts.host, core_bar_name(why->bar),
+            by ? " by " : "", by ? facts.drained_by : "");
+}
+
+/* "waits for ws2 (drained by carol), ws3 (down): 3 processors asked, 2 usable" */
 static const char *too_few_text(struct request *request, uint64_t nprocs, struct arena *memory)
 {
     struct core *core = engine_core(request->requests->room.engine);
@@ -172,8 +185,7 @@ static const char *too_few_text(struct request *request, uint64_t nprocs, struct
             continue;
         bool small = why.bar == CORE_BAR_MEMORY && most_there(&why) == 0;
         if (((why.bar >= CORE_BAR_DOWN && why.bar <= CORE_BAR_DRAINED) || small) && ++missing <= NAMED)
-            fprintf(out, "%s%s (%s)", missing > 1 ? ", " : "waits for ", core_host(core, i)->name,
-                    core_bar_name(why.bar));
+            name_missing(request, i, &why, missing, out);
         else if (!small && (why.bar == CORE_BAR_NONE || why.bar > CORE_BAR_DRAINED))
             usable += most_there(&why);
     }

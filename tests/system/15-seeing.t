@@ -35,7 +35,8 @@ like 'and what would help' "$(cat "$tmp/why")" '  ws2: a job there has to end'
 like 'one behind it is told about the first' "$(as bob 2 equery --why "$last")" "The first of those ahead that waits for processors is job $next: waits for 2 proc"
 like 'one that runs does not wait' "$(as bob 1 equery --why "$id")" "^Job $id does not wait: it is running at level 0\\.\$"
 as carol 1 eadmin drain ws2 2>/dev/null
-like 'a drained host is named in the sentence' "$(as bob 2 equery --why "$last")" "waits for ws2 \\(drained\\): 4 processors asked, 2 usable"
+like 'a drained host is named in the sentence' "$(as bob 2 equery --why "$last")" "waits for ws2 \\(drained by carol\\): 4 processors asked, 2 usable"
+like 'so is who has drained it' "$(as bob 2 equery --why "$last")" 'ws2 +0/2 +drained +drained by carol: it takes no new jobs'
 like 'with the command that ends that' "$(as bob 2 equery --why "$last")" 'ws2: .*eadmin resume ws2'
 as alice 1 equery --why 999999 >"$tmp/why" 2>&1
 is 'a job that is not there' "$? $(cat "$tmp/why")" '3 equery: there is no job 999999'

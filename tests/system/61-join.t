@@ -104,6 +104,7 @@ like 'the host is removed' "$(as carol 1 eadmin remove ws2 2>&1)" 'ws2 is remove
 within 5 'its link is cut, and it knows why' said 2 rsd 'was removed from the cluster by an administrator'
 within 5 'it is down at once' host_is ws2 down
 wait_for 10 'its job has ended' over "$id"
+is 'and its user reads why, and by whom' "$(field "$id" 'j["reason_code"], j["reason"]')" "('host-lost', 'ws2 was removed from the cluster by carol')"
 wait_for 10 'also there' on 2 sh -c '! pgrep -f "[t]estjob 400"'
 wait_for 30 'it does not get in again, with a line on both sides' said 2 rsd 'was revoked at 20'
 ok 'elmer names it' said 1 elmer 'certificate of ws2 was revoked'

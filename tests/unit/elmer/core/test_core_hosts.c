@@ -166,8 +166,9 @@ static void test_down_hosts_are_not_heard(void **state)
     fixture_init(&f, ALLOCATOR_V1, 3, one_each, 2, true);
     job = fixture_submit(&f, 2, NULL, 0, false);
     fixture_run(&f, job);
-    fixture_host(&f, EVENT_HOST_DOWN, 0, 1);
+    fixture_step(&f, (struct event){.type = EVENT_HOST_DOWN, .host = 1, .u.down.what = "was removed by carol"});
     assert_int_equal(fixture_count(&f, ACTION_END), 1);
+    assert_string_equal(core_job(f.core, job)->text, "ws2 was removed by carol");
     fixture_exited(&f, job, 1, 0, 0, 0);
     assert_int_equal(f.actions.count, 0);
     fixture_host(&f, EVENT_OPENED, job, 1);

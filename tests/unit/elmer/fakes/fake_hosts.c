@@ -73,6 +73,8 @@ void hosts_view(const struct hosts *hosts, int host, struct wire_host_view *view
     *view = (struct wire_host_view){.host = fake_engine.hosts[host].name,
                                     .state = of(hosts, host)->linked ? "up" : "down",
                                     .mode = "rt",
+                                    .drained_by = of(hosts, host)->drained_by,
+                                    .drained_for = of(hosts, host)->drained_for,
                                     .valid_until_ms = -1};
 }
 
@@ -90,11 +92,11 @@ size_t hosts_count_linked(const struct hosts *hosts)
     return count;
 }
 
-void hosts_cut_off(struct hosts *hosts, int host, bool give_up, const char *text)
+void hosts_cut_off(struct hosts *hosts, int host, const char *lost, const char *text)
 {
     (void)of(hosts, host);
     fake_hosts.cut_off = host;
-    fake_hosts.given_up = give_up;
+    snprintf(fake_hosts.lost, sizeof(fake_hosts.lost), "%s", lost ? lost : "");
     snprintf(fake_hosts.cut_off_text, sizeof(fake_hosts.cut_off_text), "%s", text);
 }
 

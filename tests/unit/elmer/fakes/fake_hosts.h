@@ -23,13 +23,14 @@ extern struct fake_hosts {
         unsigned minor;
         const char *serial; /* of its link's certificate */
         int64_t linked_ms;
+        const char *drained_by, *drained_for; /* NULL: nobody has drained it */
     } hosts[FAKE_HOSTS];
     int reload_code;
     uint8_t authority[TLS_AUTHORITY_BYTES]; /* of the CA */
     bool has_authority;
     unsigned reloads;
-    int cut_off; /* the last host that was cut off; -1 */
-    bool given_up;
+    int cut_off;    /* the last host that was cut off; -1 */
+    char lost[400]; /* "": it was not given up */
     char cut_off_text[400];
 } fake_hosts;
 

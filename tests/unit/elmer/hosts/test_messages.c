@@ -390,7 +390,7 @@ static void test_cut_off(void **state)
     struct fake_job *job = job_on_both();
     job->state.state = JOB_RUNNING;
     fake_engine_add_job(8, 5, JOB_QUEUED);
-    hosts_cut_off(bed.hosts, WS1, true, "removed by an administrator");
+    hosts_cut_off(bed.hosts, WS1, "was removed by carol", "removed by an administrator");
     assert_int_equal(heard(link, WIRE_end)->u.end.job, 7); /* before it notices that it is cut off */
     assert_int_equal(heard_count(link, WIRE_end), 0);
     heard_error(link, "removed by an administrator");
@@ -398,7 +398,9 @@ static void test_cut_off(void **state)
     assert_false(links_open((size_t)link) || links_open((size_t)unnamed));
     assert_true(links_open((size_t)other));
     fake_event(EVENT_HOST_SILENT);
-    assert_int_equal(fake_event(EVENT_HOST_DOWN)->host, WS1);
+    const struct event *down = fake_event(EVENT_HOST_DOWN);
+    assert_int_equal(down->host, WS1);
+    assert_string_equal(down->u.down.what, "was removed by carol");
     bed_expect("cut ws1");
     assert_string_equal(bed_state_of(WS1), "down");
     links_turn();
@@ -415,7 +417,7 @@ static void test_cut_off_for_a_while(void **state)
     struct fake_job *job = job_on_both();
     job->state.state = JOB_RUNNING;
     heard_forget();
-    hosts_cut_off(bed.hosts, WS1, false, "another has joined");
+    hosts_cut_off(bed.hosts, WS1, NULL, "another has joined");
     assert_int_equal(heard_count(link, WIRE_end), 0);
     heard_error(link, "another has joined");
     heard_error(challenger, "another has joined");

@@ -31,17 +31,20 @@ static void test_hosts(void **state)
     fake_engine.why[QUEUE] = (struct core_host_why){
         .bar = CORE_BAR_BUSY, .cpus = 2, .busy = 2, .foreign = 2, .foreign_share = 0.93, .threshold = 0.75};
     fake_engine.why[WS1] = (struct core_host_why){.bar = CORE_BAR_DRAINED, .cpus = 2};
+    fake_hosts.hosts[WS1].drained_by = "carol";
+    fake_hosts.hosts[WS1].drained_for = "disk";
     fake_engine.why[WS2] = (struct core_host_why){
         .bar = CORE_BAR_NONE, .cpus = 3, .usable = 1, .full = 1, .unmeasured = 1, .levels = 3, .threshold = 0.75};
     const struct wire_explained *e = explained(bed_client(ALICE), 7);
     assert_string_equal(e->state, "queued");
-    assert_string_equal(e->reason, "waits for ws1 (drained): 1 processor asked, 5 usable");
+    assert_string_equal(e->reason, "waits for ws1 (drained by carol): 1 processor asked, 5 usable");
     assert_false(e->more);
     assert_int_equal(e->hosts.count, 3);
     assert_string_equal(e->hosts.items[QUEUE].text,
                         "2 of 2 up to 93 % busy with programs outside Elmer (threshold 75 %)");
     assert_string_equal(e->hosts.items[QUEUE].help, "the programs outside Elmer have to end or to pause");
     assert_string_equal(e->hosts.items[WS1].rule, "drained");
+    assert_string_equal(e->hosts.items[WS1].text, "drained by carol: disk: it takes no new jobs");
     assert_string_equal(e->hosts.items[WS1].help, "an administrator lets it take jobs again: eadmin resume ws1");
     assert_int_equal(e->hosts.items[WS2].usable, 1);
     assert_string_equal(e->hosts.items[WS2].text, "1 of 3 processors full: jobs on all 3 levels; 1 of 3 not measured "

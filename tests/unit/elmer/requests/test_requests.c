@@ -191,8 +191,9 @@ static void test_remove_host(void **state)
     fake_engine.held = true;
     remove_host(carol, "ws1");
     assert_int_equal(fake_hosts.cut_off, WS1);
-    assert_true(fake_hosts.given_up);
-    heard_nothing(); /* that is not on disk yet */
+    assert_string_equal(fake_hosts.lost,
+                        "was removed from the cluster by carol"); /* which the users of its jobs read */
+    heard_nothing();                                              /* that is not on disk yet */
     fake_engine_commit();
     assert_non_null(strstr(heard(carol, WIRE_done)->u.done.text, "host ws1 is removed"));
 }
