@@ -36,6 +36,8 @@ void doctor_judge_name(struct findings *findings, const char *host, bool own);
 /* Bytes of a file system and what is free of them. */
 void doctor_judge_disk(struct findings *findings, const char *host, const char *check, const char *path, uint64_t free,
                        uint64_t size);
+/* Until when elmer's own certificate is good. */
+void doctor_judge_own_certificate(struct findings *findings, int64_t until_ms, int64_t now_ms);
 /* What elmer says of a host. Returns whether a job can be tried there. */
 bool doctor_judge_view(struct findings *findings, const struct wire_host_view *view, int64_t now_ms);
 

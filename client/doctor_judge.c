@@ -72,26 +72,38 @@ void doctor_judge_disk(struct findings *findings, const char *host, const char *
 
 /* ---- what elmer says ---- */
 
-static void judge_certificate(struct findings *findings, const struct wire_host_view *view, int64_t now_ms)
+static void judge_date(struct findings *findings, const char *host, int64_t until_ms, int64_t now_ms,
+                       const char *otherwise)
 {
     const int64_t day = 86400000;
-    char until[32] = "";
+    char until[32];
+
+    wall_format((struct wall){until_ms}, until, sizeof(until));
+    until[10] = 0;
+    if (until_ms < now_ms)
+        finding_add(findings, FINDING_BAD, host, "certificate", "was good until %s: %s", until, otherwise);
+    else if (until_ms < now_ms + CERTIFICATE_DAYS * day)
+        finding_add(findings, FINDING_WARNING, host, "certificate",
+                    "is good until %s and should have been renewed before: journalctl -u elmer-signer@*", until);
+    else
+        finding_add(findings, FINDING_GOOD, host, "certificate", "is good until %s", until);
+}
+
+void doctor_judge_own_certificate(struct findings *findings, int64_t until_ms, int64_t now_ms)
+{
+    judge_date(findings, "", until_ms, now_ms, "eadmin init makes another, then systemctl restart elmer");
+}
+
+static void judge_certificate(struct findings *findings, const struct wire_host_view *view, int64_t now_ms)
+{
+    static const char again[] = "eadmin token here, rsd --join there";
 
     if (view->local)
         return;
-    wall_format((struct wall){view->valid_until_ms}, until, sizeof(until));
-    until[view->certificate ? 10 : 0] = 0;
-    if (!view->certificate)
-        finding_add(findings, FINDING_BAD, view->host, "certificate",
-                    "it has none that is good: eadmin token here, rsd --join there");
-    else if (view->valid_until_ms < now_ms)
-        finding_add(findings, FINDING_BAD, view->host, "certificate",
-                    "its certificate was good until %s: eadmin token here, rsd --join there", until);
-    else if (view->valid_until_ms < now_ms + CERTIFICATE_DAYS * day)
-        finding_add(findings, FINDING_WARNING, view->host, "certificate",
-                    "is good until %s and should have been renewed before: journalctl -u elmer-signer@*", until);
+    if (view->certificate)
+        judge_date(findings, view->host, view->valid_until_ms, now_ms, again);
     else
-        finding_add(findings, FINDING_GOOD, view->host, "certificate", "is good until %s", until);
+        finding_add(findings, FINDING_BAD, view->host, "certificate", "it has none that is good: %s", again);
 }
 
 /* Of a lack's sentence the part before the colon is what is not there. */
@@ -101,10 +113,8 @@ static void judge_mode(struct findings *findings, const struct wire_host_view *v
         finding_add(findings, FINDING_GOOD, view->host, "real-time", "is permitted: rsd has tried it");
     else
         finding_add(findings, FINDING_BAD, view->host, "real-time",
-                    "is not permitted (mode %s): jobs share that host without the order's full force; journalctl -u "
-                    "rsd there says "
-                    "why",
-                    view->mode);
+                    "is not permitted (mode %s): jobs share that host without the order's full force: %s", view->mode,
+                    *view->reason ? view->reason : "journalctl -u rsd there says why");
     for (size_t i = 0; i < view->lacks.count; i++)
         finding_add(findings, FINDING_WARNING, view->host, "controllers", "%s", view->lacks.items[i]);
     if (view->lacks.count == 0)
@@ -195,8 +205,9 @@ static void judge_user(struct findings *findings, const char *host, const char *
             here->user, value, expected);
 }
 
-static void judge_limit(struct findings *findings, const char *host, const char *what, const char *value,
-                        uint64_t least)
+/* Jobs have the limits of rsd's unit: no session is opened for them. */
+static void judge_limit(struct findings *findings, const char *host, const char *what, const char *key,
+                        const char *value, uint64_t least)
 {
     uint64_t limit;
 
@@ -204,7 +215,9 @@ static void judge_limit(struct findings *findings, const char *host, const char 
         finding_add(findings, FINDING_GOOD, host, "limits", "%s: %s", what, value);
     else
         finding_add(findings, FINDING_WARNING, host, "limits",
-                    "%s: %s, and many programs want %" PRIu64 ": /etc/security/limits.conf there", what, value, least);
+                    "%s: %s, and many programs want %" PRIu64 ": systemctl edit rsd there, [Service] %s=%" PRIu64
+                    ", systemctl restart rsd",
+                    what, value, least, key, least);
 }
 
 static void judge_program(struct findings *findings, const char *host, const char *word, const char *value,
@@ -246,9 +259,9 @@ void doctor_judge_facts(struct findings *findings, const char *host, const char 
     if (find(said, "time", value))
         judge_clock(findings, host, value, here);
     if (find(said, "files", value))
-        judge_limit(findings, host, "open files", value, FILES_MIN);
+        judge_limit(findings, host, "open files", "LimitNOFILE", value, FILES_MIN);
     if (find(said, "processes", value))
-        judge_limit(findings, host, "processes of a user", value, PROCESSES_MIN);
+        judge_limit(findings, host, "processes of a user", "LimitNPROC", value, PROCESSES_MIN);
     if (find(said, "scratch", value) && sscanf(value, "%" SCNu64 " %" SCNu64, &free, &size) == 2)
         doctor_judge_disk(findings, host, "scratch", "the directory for files of jobs", free << 10, size << 10);
     if (find(said, "pvm", value))

@@ -1,12 +1,14 @@
 /* eadmin_doctor.c - doctor: is the cluster well, and if not, what is to be done?
  *
- * This host's configuration and disks are looked at as whoever calls it, who may be root; then elmer is asked for its
- * hosts, names are looked up, and jobs are tried. Jobs are a user's: where root asks, the rest is done as the user that
+ * The disk of the store, and as root elmer's own certificate, are looked at first, where they are on this host; then
+ * elmer is asked for its hosts, names are looked up, and jobs are tried. Jobs are a user's: where root asks, the rest
+ * is done as the user that
  * --user names, or that has called sudo. All that was found is printed at the end, the worst is the exit status. */
 #include "config.h"
 
 #include "client/eadmin.h"
 
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -20,6 +22,10 @@
 #include "client/doctor.h"
 #include "client/table.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/pki/x509.h"
+
+enum { CERTIFICATE_BYTES = 65536 };
 
 struct doctor {
     bool json, no_jobs;
@@ -58,6 +64,19 @@ static void look_at_disk(struct findings *findings, const char *check, const cha
     if (statvfs(path, &disk) == 0)
         doctor_judge_disk(findings, "", check, path, (uint64_t)disk.f_bavail * disk.f_frsize,
                           (uint64_t)disk.f_blocks * disk.f_frsize);
+}
+
+/* Users cannot read it; on other hosts there is none. */
+static void look_at_certificate(struct findings *findings)
+{
+    struct pki_certificate facts;
+    struct err err = ERR_INIT;
+    char *text = NULL;
+
+    if (file_read(AT_FDCWD, ELMER_STATEDIR "/pki/host.crt", CERTIFICATE_BYTES, &text, &err) >= 0 &&
+        pki_inspect(text, &facts, NULL) == 0)
+        doctor_judge_own_certificate(findings, facts.end_s * 1000, wall_now().ms);
+    free(text);
 }
 
 /* ---- hosts ---- */
@@ -157,5 +176,6 @@ int eadmin_doctor(int argc, char **argv)
         return EXIT_PERMISSION;
     }
     look_at_disk(&doctor.findings, "store", ELMER_STATEDIR);
+    look_at_certificate(&doctor.findings);
     return user ? config_as_user(user, work, &doctor) : work(&doctor);
 }

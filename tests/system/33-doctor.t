@@ -16,6 +16,7 @@ for check in name link certificate real-time job user home own-name clock scratc
     ok "ws2: $check is good" test -n "$(found good ws2 $check)"
 done
 like 'nobody needs a certificate on the queue host itself' "$(found good ws1 certificate)" '^$'
+like "but elmer has one" "$(found good - certificate)" 'is good until 20'
 ok 'the store has room' test -n "$(found good - store)"
 ok 'a job of PVM has run over both' test -n "$(found good - pvm-job)"
 ok 'a user may ask, too' doctor as alice 2 eadmin doctor
@@ -61,6 +62,69 @@ wait_for 20 'rsd is away' eval 'on 1 eadmin hosts | grep -qE "^ws2 +down"'
 broken 'no rsd there' bad ws2 link 'down: .*systemctl status rsd'
 on 2 systemctl start rsd
 wait_for 20 'it is back' hosts_up 2
+
+# ---- what a job there tells ----
+# Things that do not hinder each other, broken together and read one by one. Not the user: with another name or number there is no job.
+of_ws2() { like "$2" "$(found "$1" ws2 "$3")" "$4"; } # LEVEL NAME CHECK REGEX
+on 2 sh -c 'mount -t tmpfs none /home; printf "#!/bin/sh\nexec /bin/date -d \"90 seconds ago\" \"\$@\"\n" >/usr/local/bin/date
+    chmod 755 /usr/local/bin/date; printf "#!/bin/sh\necho rsd 0.0.9\n" >/run/old; chmod 755 /run/old; mount --bind /run/old /usr/sbin/rsd'
+doctor as alice 1 eadmin doctor
+is 'that is bad' $? 1
+of_ws2 bad 'no home' home '/home/alice is not there'
+of_ws2 warning 'a clock that is late' clock 'is (89|90|91) s behind the one here.*timedatectl set-ntp true there'
+of_ws2 warning 'an older version' version '0\.0\.9, here .*bring all to one'
+is 'all is well on the other one' "$(grep -cE '^bad +ws1 ' "$tmp/out")" 0
+on 2 sh -c 'umount /home; rm /usr/local/bin/date; umount /usr/sbin/rsd'
+
+unit_of_rsd() { # LINE..: of its [Service], until the next call
+    on 2 sh -c 'mkdir -p /run/systemd/system/rsd.service.d; { echo "[Service]"; printf "%s\n" "$@"; } >/run/systemd/system/rsd.service.d/90-test.conf
+        systemctl daemon-reload; systemctl restart rsd' - "$@"
+    wait_for 20 'rsd is there again' hosts_up 2
+}
+on 2 sh -c 'mount -t tmpfs -o size=4m,mode=711 small /run/elmer-rsd/jobs'
+unit_of_rsd LimitNOFILE=256 LimitNPROC=200
+doctor as alice 1 eadmin doctor
+is 'a small disk for jobs is bad' $? 1
+of_ws2 bad 'and a line' scratch 'has 4 MiB free of 4: free some'
+of_ws2 warning 'few files' limits 'open files: 256, .*systemctl edit rsd there, \[Service\] LimitNOFILE=1024'
+of_ws2 warning 'few processes' limits 'processes of a user: 200, .*LimitNPROC=256'
+on 2 umount -l /run/elmer-rsd/jobs # until the restart
+unit_of_rsd LimitNOFILE=1024:4096 LimitNPROC=256
+doctor as alice 1 eadmin doctor
+is 'as the lines say, it is well' "$?:$(grep -E '^(bad|warning) +ws2 ' "$tmp/out" | grep -cE ' (limits|scratch) ')" 0:0
+unit_of_rsd RestrictRealtime=yes
+doctor as alice 1 eadmin doctor
+is 'real time that is refused is bad' $? 1
+of_ws2 bad 'and a line, with what to look for' real-time 'mode idle.*look for RestrictRealtime= or SystemCallFilter= in the unit'
+unit_of_rsd
+missing() { for c in memory cpuset cpu; do on 2 grep -qw $c /sys/fs/cgroup/cgroup.controllers || echo "no controller $c"; done; }
+doctor as alice 1 eadmin doctor
+is 'controllers that the kernel does not offer' "$(found warning ws2 controllers | grep -o 'no controller [a-z]*')" "$(missing)"
+
+# ---- jobs over all ----
+printf '#!/bin/sh\nexit 3\n' >"$tmp/ends"
+on 2 sh -c 'cp /usr/bin/pvmd /run/pvmd; cat >/usr/bin/pvmd' <"$tmp/ends"
+broken 'PVM that does not start' bad - pvm-job 'the job has failed: .'
+on 2 sh -c 'cat /run/pvmd >/usr/bin/pvmd'
+broken 'no MPI' warning ws2 mpi 'apt install openmpi-bin, or mpich'
+for k in 1 2; do on $k sh -c 'printf "#!/bin/sh\nexec \"\$@\"\n" >/usr/local/bin/mpirun; chmod 755 /usr/local/bin/mpirun'; done
+doctor as alice 1 eadmin doctor
+is 'with one the job has run' "$(found good - mpi-job)" 'good - mpi-job has run'
+for k in 1 2; do on $k sh -c 'cat >/usr/local/bin/mpirun' <"$tmp/ends"; done
+broken 'an mpirun that fails' bad - mpi-job 'the job has failed: .*status 3'
+for k in 1 2; do on $k rm /usr/local/bin/mpirun; done
+
+# ---- certificates ----
+joins() { on 1 eadmin token --hosts ws2 2>/dev/null | on 2 rsd --join ws1:7110 - >/dev/null 2>&1; }
+on 1 sh -c 'printf "[ca]\ncertificate_valid = 10d\n" >/etc/elmer/ca.conf'
+ok 'ws2 joins with a certificate of ten days' joins
+wait_for 20 'it links' hosts_up 2
+broken 'a certificate that should have been renewed' warning ws2 certificate 'is good until 20.* and should have been renewed before: journalctl -u elmer-signer@'
+on 1 rm /etc/elmer/ca.conf
+ok 'it joins again' joins
+wait_for 20 'it links' hosts_up 2
+
+# ---- no host, no elmer, no room for its store ----
 doctor as alice 1 eadmin doctor ws7
 is 'a host that is none: the exit status' $? 1
 like 'and the line' "$(found bad ws7 link)" 'no host of this cluster'
@@ -68,6 +132,9 @@ on 1 systemctl stop elmer
 doctor as alice 1 env ELMER_SOCKET=/run/elmer/elmer.sock eadmin doctor
 is 'no elmer: the exit status' $? 1
 like 'and the line' "$(found bad - elmer)" 'not reachable'
-on 1 systemctl start elmer
+on 1 mount -t tmpfs -o size=4m small /var/lib/elmer
+doctor on 1 eadmin doctor
+like 'no room for the store' "$(found bad - store)" '/var/lib/elmer has 4 MiB free of 4: free some'
+on 1 sh -c 'umount /var/lib/elmer; systemctl start elmer'
 wait_for 20 'all is well again' eval 'as alice 1 eadmin doctor >/dev/null'
 done_testing

@@ -131,6 +131,10 @@ static void test_view_certificates(void **state)
     view = well();
     judge(&view);
     expect("certificate", FINDING_GOOD, "good until 2027-");
+    doctor_judge_own_certificate(&findings, NOW_MS - 1, NOW_MS); /* elmer's */
+    expect("certificate", FINDING_BAD, "eadmin init makes another");
+    doctor_judge_own_certificate(&findings, NOW_MS + 15 * DAY_MS, NOW_MS);
+    expect("certificate", FINDING_GOOD, "good until 2026-");
 }
 
 static void test_view_kernel(void **state)
@@ -142,6 +146,9 @@ static void test_view_kernel(void **state)
     view.mode = "idle";
     judge(&view);
     expect("real-time", FINDING_BAD, "not permitted (mode idle)");
+    view.reason = "RestrictRealtime= in the unit";
+    judge(&view);
+    expect("real-time", FINDING_BAD, "full force: RestrictRealtime= in the unit");
     view.lacks.items = lacks;
     view.lacks.count = 1;
     judge(&view);
@@ -218,8 +225,10 @@ static void test_facts_broken(void **state)
         {"own-name no", "own-name", "does not know its own name", FINDING_BAD},
         {"time 940", "clock", "59 s behind the one here", FINDING_WARNING},
         {"time 31536000", "clock", "before the one here", FINDING_WARNING},
-        {"files 256", "limits", "open files: 256", FINDING_WARNING},
-        {"processes 64", "limits", "processes of a user: 64", FINDING_WARNING},
+        {"files 256", "limits",
+         "open files: 256, and many programs want 1024: systemctl edit rsd there, [Service] LimitNOFILE=1024",
+         FINDING_WARNING},
+        {"processes 64", "limits", "LimitNPROC=256", FINDING_WARNING},
         {"scratch 100 9000000", "scratch", "free some", FINDING_BAD},
         {"pvm no", "pvm", "apt install pvm", FINDING_WARNING},
         {"mpi no", "mpi", "apt install openmpi-bin", FINDING_WARNING},
