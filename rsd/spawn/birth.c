@@ -33,9 +33,11 @@ enum { FD_CHANNEL = 3, FD_LISTEN = 4, FD_KILL = SUP_FD_KILL, FD_TMP = 6, ASIDE =
 
 #define BIT(cap) (1U << (cap))
 
-/* Uid and capabilities at once, effective and kept by exec. */
+/* Uid and capabilities at once, effective and kept by exec. A unit or a container may withhold SYS_NICE: then the mode
+ * is idle. */
 static int become(uid_t uid, uint32_t capabilities)
 {
+    capabilities &= prctl(PR_CAPBSET_READ, CAP_SYS_NICE, 0, 0, 0) ? ~0U : ~BIT(CAP_SYS_NICE);
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {{capabilities, capabilities, capabilities}, {0}};
     if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setresuid(uid, uid, uid) < 0 ||

@@ -47,8 +47,10 @@ static _Noreturn void run(const char *program, const struct user *user, bool rt,
     setsid();
     setrlimit(RLIMIT_CPU, &cpu);
     setrlimit(RLIMIT_CORE, &no_core);
+    /* A filter may refuse what rsd could do another way (sched_setattr): not with rsd's rank, then. */
     if (rt && (setrlimit(RLIMIT_RTTIME, &rt_time) < 0 ||
-               sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ORDER_BIRTH}) < 0))
+               (sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ORDER_BIRTH}) < 0 &&
+                sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0}) < 0)))
         _exit(127);
     if (geteuid() == 0 &&
         (setgroups((size_t)user->group_count, user->groups) < 0 || setresgid(user->gid, user->gid, user->gid) < 0 ||

@@ -96,6 +96,12 @@ unit_of_rsd RestrictRealtime=yes
 doctor as alice 1 eadmin doctor
 is 'real time that is refused is bad' $? 1
 of_ws2 bad 'and a line, with what to look for' real-time 'mode idle.*look for RestrictRealtime= or SystemCallFilter= in the unit'
+is 'jobs run there all the same, in mode idle' "$(found good ws2 job) $(found good - pvm-job)" 'good ws2 job has run good - pvm-job has run'
+unit_of_rsd CapabilityBoundingSet=~CAP_SYS_NICE
+doctor as alice 1 eadmin doctor
+of_ws2 bad 'a capability that rsd has not' real-time 'mode idle.*rsd has no CAP_SYS_NICE; let its unit or container have it'
+is 'nothing is left to complain of in the log' "$(on 2 sh -c 'journalctl -q -o cat -u rsd _PID=$(systemctl show -P MainPID rsd)' | grep -c 'put root down')" 0
+is 'jobs run there all the same' "$(found good ws2 job) $(found good - pvm-job)" 'good ws2 job has run good - pvm-job has run'
 unit_of_rsd
 missing() { for c in memory cpuset cpu; do on 2 grep -qw $c /sys/fs/cgroup/cgroup.controllers || echo "no controller $c"; done; }
 doctor as alice 1 eadmin doctor
