@@ -58,6 +58,17 @@ all_up() { [ "$(on 1 eadmin hosts | grep -cE '^ws[123] +up ')" = 3 ]; }
 wait_for 20 'with another heartbeat all hosts link again' all_up
 wait_for 10 'because they were told so' on 1 sh -c 'journalctl -u elmer -o cat | grep -q "reload: heartbeat = 3s, was 5s"'
 
+# ---- who decides ----
+decides() { as alice 1 eadmin show 2>/dev/null | grep -qE "^ *allocator +$1"; }
+conf $'levels = 3\nheartbeat = 3s\nreport_interval = 1s\nallocator = v2\nthreshold = 0.4'
+ok 'allocator and threshold' on 1 systemctl reload elmer
+wait_for 10 'are told' told '^reload: allocator = v2, was v1$'
+wait_for 10 'both' told '^reload: threshold = 0.4, was 0.75$'
+wait_for 10 'the new one decides' decides v2
+conf $'levels = 3\nheartbeat = 3s\nreport_interval = 1s'
+ok 'without the lines' on 1 systemctl reload elmer
+wait_for 10 'that of elmer.conf decides again' decides v1
+
 # ---- hosts ----
 there=$(submit alice -o /dev/null --hosts ws3 1 sleep 600)
 wait_for 20 'a job runs on ws3' running "$there"
