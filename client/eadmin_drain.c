@@ -51,7 +51,9 @@ static int parse_hosts(int argc, char **argv)
 
 int eadmin_parse_drain(struct drain *drain, int argc, char **argv)
 {
-    static const int takes[] = {OPTION_REASON, OPTION_WAIT, OPTION_KILL_AFTER, 0};
+    static const int may_wait[] = {OPTION_REASON, OPTION_WAIT, OPTION_KILL_AFTER, 0};
+    static const int always_waits[] = {OPTION_REASON, OPTION_KILL_AFTER, 0};
+    const int *takes = drain->wait ? always_waits : may_wait;
     int c;
 
     /* not "+": options may follow the names */

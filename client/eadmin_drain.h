@@ -12,7 +12,7 @@ struct drain {
     int nhosts;
 };
 
-/* The options and the hosts. -1, or the exit code of the command. */
+/* The options and the hosts; --wait is one of them unless wait is set already. -1, or the exit code of the command. */
 int eadmin_parse_drain(struct drain *drain, int argc, char **argv);
 /* Do so. The exit code. */
 int eadmin_drain_hosts(struct drain *drain);

@@ -33,7 +33,7 @@ static int run_here(const char *verb)
 /* word: what the command is called; verb: that of systemctl; done: what the log calls it. */
 static int go_down(int argc, char **argv, const char *word, const char *verb, const char *done)
 {
-    struct drain drain = {.reason = ""};
+    struct drain drain = {.reason = "", .wait = true};
     char *reason = NULL;
     bool here;
     int code = eadmin_parse_drain(&drain, argc, argv);
@@ -47,7 +47,6 @@ static int go_down(int argc, char **argv, const char *word, const char *verb, co
         say("only root may do that to this host");
         return EXIT_PERMISSION;
     }
-    drain.wait = true;
     if (!*drain.reason)
         drain.reason = reason = must(strdup(word));
     code = eadmin_drain_hosts(&drain);

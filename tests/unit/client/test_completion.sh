@@ -49,6 +49,29 @@ rows_of_page() {
 for page in $pages; do
     is "the table of $page is that of the command" "$(rows_of_page "$page")" "$(rows_of_help "$(program_of "$page")")"
 done
+# eadmin: each verb takes, says and has on its page the same ones. What it takes is tried with --help behind, so that nothing is done.
+verbs_of_help() { client/eadmin --help | sed -nE 's/^(Usage:)? +eadmin ([a-z|]+)/\2/p'; }
+verbs_of_page() { # a line for each, as in --help
+    sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "$src/man/eadmin.8" | awk '/^\.Nm/ { if (line) print line; line = "" }
+        /^\.Cm/ { gsub(/ \| /, "|"); line = $2 } /^\.(Op )?Fl / { sub(/^\.(Op )?Fl /, ""); line = line " [-" $1 }' | grep -vE '^( |$)'
+}
+options_of_verb() { # NAME, of lines "A|B .. [--option .."
+    awk -v name="$1" '{ n = split($1, names, "|"); for (i = 1; i <= n; i++) if (names[i] == name) print }' |
+        grep -oE '(\[| )-(-[a-z-]+|c)' | tr -d '[ ' | sort -u | xargs
+}
+taken_by() { # VERB
+    local option value
+    client/eadmin --help | sed -nE 's/^ +(-[A-Za-z0-9], )?(--[a-z-]+)( [^ ]+)?.*/\2 \3/p' | grep -vE '^--(help|version)' | while read -r option value; do
+        case $value in '') ;; N) value=1 ;; TIME) value=1h ;; *) value=x ;; esac
+        # shellcheck disable=SC2086 # a value or none
+        if client/eadmin "$1" $option $value --help >/dev/null 2>&1; then echo "$option"; fi
+    done | sed 's/^--config$/-c/' | sort -u | xargs
+}
+for verb in $(verbs_of_help | cut -d ' ' -f 1 | tr '|' '\n' | sort -u); do
+    said=$(verbs_of_help | options_of_verb "$verb")
+    is "eadmin $verb takes what --help says" "$(taken_by "$verb")" "$said"
+    is "... and so says its page" "$(verbs_of_page | options_of_verb "$verb")" "$said"
+done
 # Nothing reads options without a table: getopt is called in one place.
 is 'getopt is called by the table alone' "$(cd "$src" && grep -rlE --include='*.c' '\bgetopt(_long)?\(' lib libelmer client elmer rsd signer esim)" lib/options/options.c
 
