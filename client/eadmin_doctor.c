@@ -177,5 +177,7 @@ int eadmin_doctor(int argc, char **argv)
     }
     look_at_disk(&doctor.findings, "store", ELMER_STATEDIR);
     look_at_certificate(&doctor.findings);
-    return user ? config_as_user(user, work, &doctor) : work(&doctor);
+    code = user ? config_as_user(user, work, &doctor) : work(&doctor);
+    findings_fini(&doctor.findings); /* of a user's process they are a copy */
+    return code;
 }
