@@ -156,11 +156,34 @@ static void test_hosts(void **state)
     lab_destroy(&lab);
 }
 
+/* Again and again one is added and another, idle one removed by the same reload: what is known of hosts moves then. */
+static void test_one_for_another(void **state)
+{
+    struct lab lab;
+    struct fake ws1;
+    (void)state;
+    lab_create(&lab, CONF("1", "ws1 ws2"));
+    lab_start(&lab);
+    host_open(&ws1, &lab, "ws1", 2, NULL);
+    for (int k = 3; k < 40; k++) {
+        char config[sizeof(lab.config)], name[20], before[20];
+        snprintf(config, sizeof(config), CONF("1", "ws1 ws%d"), k);
+        snprintf(name, sizeof(name), "ws%d", k);
+        snprintf(before, sizeof(before), "ws%d", k - 1);
+        reload(&lab, config);
+        await_state(&ws1, name, "never-seen");
+        await_state(&ws1, before, "");
+    }
+    fake_close(&ws1);
+    lab_destroy(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_hosts),
+        cmocka_unit_test(test_one_for_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
