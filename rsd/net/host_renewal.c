@@ -90,9 +90,14 @@ static void prepare_done(uv_work_t *work, int status)
     message.u.renew.certificate = r->made.old;
     message.u.renew.proof = r->made.proof;
     message.u.renew.request = r->made.request;
-    r->state = RENEWAL_ASKING;
-    if (r->callbacks.send(&message, r->data) < 0)
+    /* Still PREPARING: who closes it meanwhile, as nothing can be sent any more, leaves it to the lines below. */
+    int result = r->callbacks.send(&message, r->data);
+    if (r->closed)
+        destroy(r);
+    else if (result < 0)
         forget(r); /* the link is gone; elmer asks again on the next one */
+    else
+        r->state = RENEWAL_ASKING;
 }
 
 /* ---- WRITING ---- */
