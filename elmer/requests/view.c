@@ -305,13 +305,28 @@ static void add_files(const struct record *r, struct arena *memory, struct wire_
     view->errors = file_of(r, submit->errors, memory);
 }
 
+/* host NULL: of any. Each once. */
+static void add_usage_of(const struct record *r, const char *host, struct wire_job_view *view)
+{
+    for (size_t i = 0; i < r->nusage; i++) {
+        const struct record_usage *usage = &r->usage[i];
+        bool fits = usage->attempt == r->attempt && (!host || !strcmp(usage->host, host));
+        for (size_t k = 0; fits && k < view->usage.count; k++)
+            fits = strcmp(view->usage.items[k].host, usage->host) != 0;
+        if (fits)
+            view->usage.items[view->usage.count++] =
+                (struct wire_usage){usage->host, usage->cpu_seconds, usage->memory_peak_bytes};
+    }
+}
+
+/* In the order of the job's hosts, not in that in which they have told it. */
 static void add_usage(const struct record *r, struct arena *memory, struct wire_job_view *view)
 {
     view->usage.items = arena_array(memory, r->nusage, sizeof(*view->usage.items));
-    for (size_t i = 0; i < r->nusage; i++)
-        if (r->usage[i].attempt == r->attempt)
-            view->usage.items[view->usage.count++] =
-                (struct wire_usage){r->usage[i].host, r->usage[i].cpu_seconds, r->usage[i].memory_peak_bytes};
+    for (uint32_t i = 0; i < r->nprocessors && r->nusage > 1; i++)
+        if (!i || strcmp(r->processors[i].host, r->processors[i - 1].host) != 0)
+            add_usage_of(r, r->processors[i].host, view);
+    add_usage_of(r, NULL, view);
 }
 
 static struct wire_processor *processors_of(const struct record *r, struct arena *memory)

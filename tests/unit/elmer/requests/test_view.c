@@ -55,7 +55,7 @@ static void fill_words(void *value, size_t size, int number)
 #define FILL_KEPT(name, type, cell, ...) JOB_IF_(IS_VALUE_##cell, FILL(r->name))
 
 static const struct record_processor processors[] = {{"ws1", 0}, {"ws1", 3}, {"ws2", 1}};
-static const struct record_usage usage[] = {{"ws1", 3, 1.5, 4096}, {"ws2", 3, 2.5, -1}, {"ws2", 2, 9, 9}};
+static const struct record_usage usage[] = {{"ws2", 2, 9, 9}, {"ws2", 3, 2.5, -1}, {"ws1", 3, 1.5, 4096}};
 
 static void fill(struct record *r, struct wire_submit *submit)
 {
@@ -123,7 +123,9 @@ static void expect_made(const struct wire_job_view *view, const struct record *r
     assert_int_equal(view->exit_status, r->exit_status);
     assert_int_equal(view->signal, r->signal);
     assert_int_equal(view->processors.count, 3);
-    assert_int_equal(view->usage.count, 2); /* of this attempt */
+    assert_int_equal(view->usage.count, 2); /* of this attempt, in the order of its hosts */
+    assert_string_equal(view->usage.items[0].host, "ws1");
+    assert_string_equal(view->usage.items[1].host, "ws2");
     assert_int_equal(view->level_seconds.count, 3);
     assert_true(view->level_seconds.items[1] > 1.4);
     assert_int_equal(view->hidden, !all);
