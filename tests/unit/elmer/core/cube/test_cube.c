@@ -314,6 +314,7 @@ static double microseconds(const struct game *g, size_t at)
 /* As in the study: sides up to 16 and up to 32; another million. */
 static void test_ten_cube(void **state)
 {
+    const char *full = getenv("ELMER_TEST_FULL");
     (void)state;
     for (uint32_t side = 16; side <= 32; side += 16)
         for (int auxiliary = 0; auxiliary < 2; auxiliary++) {
@@ -328,7 +329,7 @@ static void test_ten_cube(void **state)
                 "percentile, of %zu\n",
                 auxiliary != 0 ? "AFL" : "FL", side, microseconds(&g, g.ntimes / 2),
                 microseconds(&g, g.ntimes * 99 / 100), g.ntimes);
-            if (getenv("ELMER_TEST_FULL"))
+            if (full && *full) /* empty under valgrind and sanitizers */
                 assert_true(g.times[g.ntimes / 2] <= BAR_NS);
             free(g.times);
         }
