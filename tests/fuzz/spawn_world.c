@@ -269,7 +269,7 @@ int __wrap_prctl(int option, ...)
     if (!serving)
         return __real_prctl(option, given[0], given[1], given[2], given[3]);
     FUZZ_CHECK(in_child, "prctl");
-    return spawn_world_fails() ? -1 : 0;
+    return spawn_world_fails() ? -1 : option == PR_CAPBSET_READ; /* none is withheld */
 }
 
 int __wrap_setrlimit(int resource, const struct rlimit *limit);
