@@ -237,7 +237,7 @@ def compare(directory):
           + ", ".join(f"{100 * value:.1f} % of {name}" for name, value in figures["levels"].items()))
     fine = {"most jobs are compared": figures["jobs"] >= 0.9 * len(names),
             "median": abs(figures["median"] - 1) <= day_judge.MEDIAN_BAR, "single": abs(figures["single"] - 1) <= day_judge.MEDIAN_BAR,
-            "levels": figures["all_levels"] <= day_judge.LEVELS_BAR}
+            "levels": figures["all_levels"] <= day_judge.levels_bar(figures["jobs"])}
     for name in (name for name, good in fine.items() if not good):
         print(f"beyond its bar: {name}")
 
