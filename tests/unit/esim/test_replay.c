@@ -48,9 +48,11 @@ static void test_arrays(void **state)
     struct history *h;
 
     put(bed, &array);
-    for (unsigned k = 0; k < TASKS; k++)
-        put(bed, &(struct of){2 + k, "alice", 1000, 1000 + k / LIMIT * 2, 1002 + k / LIMIT * 2, 1, 2, JOB_DONE,
-                              REASON_EXITED, NULL, 0, NULL, 0, 1});
+    for (unsigned k = 0; k < TASKS; k++) {
+        const unsigned begins = 1000 + k / LIMIT * 2;
+        put(bed,
+            &(struct of){2 + k, "alice", 1000, begins, begins + 2, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 1});
+    }
     put(bed, &passes);
     put(bed, &behind);
     put(bed, &one);
@@ -59,8 +61,10 @@ static void test_arrays(void **state)
     assert_int_equal(h->jobs[0].task_limit, LIMIT);
     result = replay(h, NULL, 0, NULL);
     assert_int_equal(result.jobs, TASKS + 3);
-    for (unsigned k = 0; k < TASKS; k++)
-        expect_near(series[k], 2 + k / LIMIT * 2, 0.01);
+    for (unsigned k = 0; k < TASKS; k++) {
+        const unsigned turnaround = 2 + k / LIMIT * 2;
+        expect_near(series[k], turnaround, 0.01);
+    }
     expect_near(series[TASKS], 1, 0.01);
     expect_near(series[TASKS + 1], 299, 0.01);
     expect_near(series[TASKS + 2], 3, 0.01); /* task 3 ends at 1004 */
