@@ -316,8 +316,8 @@ int main(int argc, char **argv)
 {
     char *text = NULL;
     size_t size;
-    FILE *all = open_memstream(&text, &size);
-    const struct ini_watch watch = {.problem = say_problem, .given = on_given, .data = all};
+    struct ini_watch watch = {.problem = say_problem, .given = on_given};
+    FILE *all;
     static struct rsd_config config;
     struct err err = ERR_INIT;
     const char *given = NULL;
@@ -327,6 +327,7 @@ int main(int argc, char **argv)
     if (status != GO_ON)
         return status;
     signal(SIGHUP, on_hangup);
+    watch.data = all = open_memstream(&text, &size);
     if (!all || fputs("[rsd]\n", all) < 0)
         return 1;
     rsd_config_default(&config);

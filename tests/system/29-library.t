@@ -24,7 +24,7 @@ like 'and its clock goes on ticking meanwhile' "$out" '([4-9]|[1-9][0-9]+) ticks
 # ---- from Python ----
 script=(/usr/libexec/elmer/examples/elmer.py)
 [ -z "$sanitized" ] || # Python is built without
-    script=(env LD_PRELOAD="$(readlink -f "$(gcc -print-file-name=libasan.so)")" ASAN_OPTIONS=detect_leaks=0 "${script[@]}")
+    script=(env LD_PRELOAD="$(readelf -d "$build/elmer/elmer" | grep -o 'libasan[^]]*')" ASAN_OPTIONS=detect_leaks=0 "${script[@]}")
 out=$(as alice 2 "${script[@]}" sh -c 'exit 7')
 is 'its exit status is that of the job' $? 7
 like 'it names the job and its end' "$out" $'^job ([0-9]+)\njob [0-9]+ is done, exit status 7$'
