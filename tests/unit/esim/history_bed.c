@@ -73,6 +73,16 @@ struct history *must_read(const char *path, int64_t since_ms, int64_t until_ms)
     return h;
 }
 
+struct history *history_of(struct bed *bed, const struct of *jobs, size_t count, int ncpus)
+{
+    struct host_row host = {.name = "ws1", .row = {.up = true, .ncpus = ncpus}};
+
+    for (size_t i = 0; i < count; i++)
+        put(bed, &jobs[i]);
+    await(bed, store_put_host(bed->store, &host));
+    return must_read(bed->path, INT64_MIN, INT64_MAX);
+}
+
 void expect_near(double value, double expected, double most)
 {
     if (!(fabs(value - expected) <= most))

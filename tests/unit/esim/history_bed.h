@@ -24,6 +24,8 @@ struct of { /* a job; times are seconds */
 
 void put(struct bed *bed, const struct of *of); /* an array has a limit of 2 tasks at a time */
 struct history *must_read(const char *path, int64_t since_ms, int64_t until_ms);
+/* The same of these jobs, all of it, with one host, ws1. */
+struct history *history_of(struct bed *bed, const struct of *jobs, size_t count, int ncpus);
 void expect_near(double value, double expected, double most);
 
 #endif

@@ -298,15 +298,11 @@ static void test_after_arrays(void **state)
     static const double turnarounds[] = {10, 30, 31, 2, 1, 20, 1, 2}; /* nobody is in the way of any */
     enum { JOBS = sizeof(turnarounds) / sizeof(turnarounds[0]) };
     struct bed *bed = *state;
-    struct host_row host = {.name = "ws1", .row = {.up = true, .ncpus = 8}};
     struct config config;
     struct result result;
     struct history *h;
 
-    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
-        put(bed, &jobs[i]);
-    await(bed, store_put_host(bed->store, &host));
-    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    h = history_of(bed, jobs, sizeof(jobs) / sizeof(jobs[0]), 8);
     assert_int_equal(h->jobs[0].array, 1);
     keys_default(&config);
     config.history = h;

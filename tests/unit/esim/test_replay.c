@@ -81,15 +81,11 @@ static void test_away(void **state)
     };
     static const double turnarounds[] = {10, 33 - 1 + 4, 33 + 5 - 20};
     struct bed *bed = *state;
-    struct host_row host = {.name = "ws1", .row = {.up = true, .ncpus = 2}};
     struct away away[2];
     struct result result;
     struct history *h;
 
-    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
-        put(bed, &jobs[i]);
-    await(bed, store_put_host(bed->store, &host));
-    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    h = history_of(bed, jobs, sizeof(jobs) / sizeof(jobs[0]), 2);
     assert_true(history_away(h, "ws1=@1005..@1020.5", &away[0], fault, sizeof(fault)));
     assert_int_equal(away[0].from_ms, 5000);
     assert_int_equal(away[0].until_ms, 20500);
@@ -119,14 +115,10 @@ static void test_away_before_array(void **state)
     };
     static const double turnarounds[] = {1, 2, 2, 4, 4};
     struct bed *bed = *state;
-    struct host_row host = {.name = "ws1", .row = {.up = true, .ncpus = 8}};
     struct away away;
     struct history *h;
 
-    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
-        put(bed, &jobs[i]);
-    await(bed, store_put_host(bed->store, &host));
-    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    h = history_of(bed, jobs, sizeof(jobs) / sizeof(jobs[0]), 8);
     assert_true(history_away(h, "ws1=@1003..@1006", &away, fault, sizeof(fault)));
     assert_int_equal(replay(h, &away, 1, NULL).jobs, 5);
     for (size_t i = 0; i < 5; i++)
@@ -145,16 +137,12 @@ static void test_levels(void **state)
     static const char *const levels[] = {"\"level_seconds\":[0.000,0.000,2.000]}", "\"level_seconds\":[10.000]}",
                                          "\"level_seconds\":[4.000,9.000]}"}; /* in the order of their ends */
     struct bed *bed = *state;
-    struct host_row host = {.name = "ws1", .row = {.up = true, .ncpus = 2}};
     struct history *h;
     FILE *records = tmpfile();
     char line[500];
 
     assert_non_null(records);
-    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
-        put(bed, &jobs[i]);
-    await(bed, store_put_host(bed->store, &host));
-    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    h = history_of(bed, jobs, sizeof(jobs) / sizeof(jobs[0]), 2);
     h->levels = 3;
     replay(h, NULL, 0, records);
     rewind(records);
