@@ -66,7 +66,6 @@ void reload_add_joined(const struct reload_rooms *rooms, const char *name)
     if (!settings_host(rooms->settings, name))
         settings_new_host(rooms->settings, name);
     rooms->share(rooms->data);
-    hosts_configured(rooms->hosts, false);
     add_host(rooms, settings_host(rooms->settings, name), true);
     make_room(rooms, false);
 }
@@ -110,7 +109,6 @@ static void take_over(const struct reload_rooms *rooms, struct settings *next, s
     if (!cube)
         settings_take_hosts(s, next);
     rooms->share(rooms->data);
-    hosts_configured(rooms->hosts, false); /* what it has of them has moved, and a host may be gone at the next event */
     if (!cube)
         change_hosts(rooms, next);
     event.u.configure = s->core;

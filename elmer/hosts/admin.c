@@ -87,7 +87,7 @@ static void close_links(struct host *host, const char *text)
     struct hosts *hosts = host->hosts;
     for (struct peer *peer = hosts->peers; peer; peer = peer->next) {
         const char *name = link_peer_name(peer->link);
-        if (peer->closing || (peer != host->peer && (!name || strcmp(name, host->settings->name))))
+        if (peer->closing || (peer != host->peer && (!name || strcmp(name, settings_of(host)->name))))
             continue;
         if (peer->host)
             peer->host = NULL;
@@ -105,7 +105,7 @@ void hosts_cut_off(struct hosts *hosts, int index, const char *lost, const char 
         end_jobs(host);
     close_links(host, text);
     if (lost && !host->peer && host_state(host) != CORE_HOST_DOWN) {
-        log_warning("host=%s is given up: %s", host->settings->name, text);
+        log_warning("host=%s is given up: %s", settings_of(host)->name, text);
         deadline_clear(hosts->room.deadlines, &host->deadline);
         host_tell_down(host, lost);
     }
@@ -116,7 +116,7 @@ void hosts_on_gone(int index, void *data)
     struct hosts *hosts = data;
     struct host *host = hosts->hosts[index];
     log_notice("host=%s is removed: it was taken out of the configuration, and has no job any more",
-               host->settings->name);
+               settings_of(host)->name);
     close_links(host, "this host was taken out of the configuration of elmer");
     deadline_clear(hosts->room.deadlines, &host->deadline);
     if (host_state(host) != CORE_HOST_DOWN)
@@ -250,7 +250,7 @@ void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *vie
     const struct host_load load = core->state == CORE_HOST_UP ? host->load : LOAD_UNKNOWN;
     const struct host_drain *drain = engine_drain(hosts->room.engine, index);
     reason_of(hosts, host, core);
-    *view = (struct wire_host_view){.host = host->settings->name,
+    *view = (struct wire_host_view){.host = settings_of(host)->name,
                                     .state = state_name(host, core),
                                     .processors = (uint64_t)host->ncpus,
                                     .mode = host->mode,
@@ -275,7 +275,7 @@ void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *vie
 struct host_facts hosts_facts(const struct hosts *hosts, int index)
 {
     const struct host *host = hosts->hosts[index];
-    return (struct host_facts){.name = host->settings->name,
+    return (struct host_facts){.name = settings_of(host)->name,
                                .address = host->address,
                                .launchers = core_host(engine_core(hosts->room.engine), index)->offers,
                                .name_loopback = host->name_loopback,

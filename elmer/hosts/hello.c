@@ -23,7 +23,7 @@ static void use_cpu(struct host *host, const struct wire_uints *cpus, size_t pla
  * that jobs which run there go on if their CPUs are still there. */
 static char *choose_cpus(struct host *host, const struct wire_uints *cpus)
 {
-    const struct host_settings *settings = host->settings;
+    const struct host_settings *settings = settings_of(host);
     char *unusable = NULL;
     free(host->cpus);
     free(host->places);
@@ -57,9 +57,9 @@ static const char *check_cpus(const struct wire_uints *cpus)
 
 static void note_address(struct host *host, struct peer *peer, const struct wire_host_hello *hello)
 {
-    const char *address = host->settings->address ? host->settings->address
-                          : *hello->address       ? hello->address
-                                                  : link_peer_address(peer->link);
+    const char *address = settings_of(host)->address ? settings_of(host)->address
+                          : *hello->address          ? hello->address
+                                                     : link_peer_address(peer->link);
     if (!strncmp(address, "::ffff:", 7))
         address += 7;
     snprintf(host->address, sizeof(host->address), "%s", strchr(address, ':') ? "" : address);
@@ -111,10 +111,10 @@ static void log_up(struct host *host, const struct wire_host_hello *hello)
     char printable[600], launchers[100];
     str_printable(printable, sizeof(printable), hello->mode_reason, strlen(hello->mode_reason));
     if (host->unusable)
-        log_warning("host=%s is linked but gets no new jobs: %s", host->settings->name, host->unusable);
+        log_warning("host=%s is linked but gets no new jobs: %s", settings_of(host)->name, host->unusable);
     else
-        log_notice("host=%s is up: %d processor%s, mode %s%s%s, %s, %zu job%s there", host->settings->name, host->ncpus,
-                   host->ncpus == 1 ? "" : "s",
+        log_notice("host=%s is up: %d processor%s, mode %s%s%s, %s, %zu job%s there", settings_of(host)->name,
+                   host->ncpus, host->ncpus == 1 ? "" : "s",
                    strcmp(hello->mode, "rt") ? strcmp(hello->mode, "idle") ? "none" : "idle" : "rt",
                    *printable ? ": " : "", printable,
                    launchers_describe(launchers_of_host(hello), launchers, sizeof(launchers)), hello->holdings.count,
@@ -178,7 +178,7 @@ void hello_accept_challenger(struct host *host)
 void hello_replace(struct host *host)
 {
     struct peer *old = host->peer;
-    log_notice("host=%s links again: the older link is closed", host->settings->name);
+    log_notice("host=%s links again: the older link is closed", settings_of(host)->name);
     old->host = NULL;
     peer_drop(old, "the host has linked again");
     host->peer = NULL;

@@ -120,7 +120,7 @@ void host_tell_down(struct host *host, const char *what)
 
 static void give_up(struct host *host)
 {
-    log_warning("host=%s is down: nothing heard for %" PRId64 " s; its jobs end", host->settings->name,
+    log_warning("host=%s is down: nothing heard for %" PRId64 " s; its jobs end", settings_of(host)->name,
                 (engine_now_ms() - host->heard_ms) / 1000);
     deadline_clear(host->hosts->room.deadlines, &host->deadline);
     host_tell_down(host, NULL);
@@ -152,7 +152,7 @@ static void on_heartbeat(struct host *host)
         return;
     }
     if (host_state(host) == CORE_HOST_UP && now - host->silent_since_ms >= SUSPECT_BEATS * settings->heartbeat_ms) {
-        log_notice("host=%s says nothing: it gets no new jobs until it is heard", host->settings->name);
+        log_notice("host=%s says nothing: it gets no new jobs until it is heard", settings_of(host)->name);
         tell(host, EVENT_HOST_SILENT);
     }
     peer_ping(host->peer);
@@ -181,7 +181,7 @@ static void heard(struct host *host)
         hello_fend_off(host);
     if (host_state(host) != CORE_HOST_SILENT)
         return;
-    log_notice("host=%s is heard again", host->settings->name);
+    log_notice("host=%s is heard again", settings_of(host)->name);
     tell(host, EVENT_HOST_HEARD);
 }
 
@@ -260,7 +260,7 @@ static void on_host_message(struct host *host, struct wire_message *message)
 {
     struct hosts *hosts = host->hosts;
     if (message->type == WIRE_relay || message->type == WIRE_relay_closed || message->type == WIRE_relay_room) {
-        bool here = !strcmp(host->settings->name, hosts->settings->queue_host);
+        bool here = !strcmp(settings_of(host)->name, hosts->settings->queue_host);
         hosts->callbacks.on_relay(host->index, here, message, hosts->data);
     } else if (message->type == WIRE_renew) {
         hosts->callbacks.on_certificate(host->peer, host->index, message, hosts->data);
@@ -337,7 +337,7 @@ static void on_close(struct link *link, const char *text, void *data)
     free(peer);
     str_printable(printable, sizeof(printable), text, strlen(text));
     if (log)
-        log_notice("%s%s link%s%s ended: %s", host ? "host=" : "a host's", host ? host->settings->name : "",
+        log_notice("%s%s link%s%s ended: %s", host ? "host=" : "a host's", host ? settings_of(host)->name : "",
                    *from ? " from " : "", from, printable);
     if (host && !hosts->closing)
         host_cut(host);
@@ -408,8 +408,6 @@ static void add_hosts(struct hosts *hosts)
         host->deadline.fire = on_host_deadline;
         hosts->hosts[hosts->nhosts] = host;
     }
-    for (int i = 0; i < hosts->nhosts; i++)
-        hosts->hosts[i]->settings = &settings->hosts[i];
 }
 
 static unsigned links_for(const struct hosts *hosts)

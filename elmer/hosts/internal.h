@@ -53,7 +53,6 @@ struct host_load {
 
 struct host {
     struct hosts *hosts;
-    const struct host_settings *settings;
     int index;
     struct peer *peer, *challenger;
     int64_t heard_ms;
@@ -117,6 +116,12 @@ struct hosts {
     bool closing;
     int64_t began_ms; /* wall clock */
 };
+
+/* Never kept: they move when a reload brings more hosts. */
+static inline const struct host_settings *settings_of(const struct host *host)
+{
+    return &host->hosts->settings->hosts[host->index];
+}
 
 enum core_host_state host_state(const struct host *host);
 void host_arm(struct host *host, int64_t at_ms);

@@ -36,7 +36,7 @@ static void on_failed(struct host *host, enum event_type type, uint64_t job, uin
 {
     char printable[900];
     char *full =
-        mem_format("%s: %s", host->settings->name, str_printable(printable, sizeof(printable), text, strlen(text)));
+        mem_format("%s: %s", settings_of(host)->name, str_printable(printable, sizeof(printable), text, strlen(text)));
     struct event event = {.type = type, .host = host->index, .job = job, .attempt = (uint32_t)attempt};
     event.u.failed.reason = reason;
     event.u.failed.text = full;

@@ -44,7 +44,7 @@ static void refuse_open(struct hosts *hosts, int host, const struct core_job *st
 {
     char text[400];
     snprintf(text, sizeof(text), "%s: its rsd speaks version %d.%u and cannot %s, which came with %d.%d: upgrade it",
-             hosts->hosts[host]->settings->name, WIRE_MAJOR, hosts_minor(hosts, host), cannot, WIRE_MAJOR, since);
+             settings_of(hosts->hosts[host])->name, WIRE_MAJOR, hosts_minor(hosts, host), cannot, WIRE_MAJOR, since);
     struct event event = {.type = EVENT_OPEN_FAILED, .host = host, .job = state->id, .attempt = state->attempt};
     event.u.failed.reason = REASON_START_FAILED;
     event.u.failed.text = text;
@@ -77,7 +77,7 @@ void hosts_warn_of_limits(const struct host *host, const struct wire_host_hello 
             needs_limits(job_submit(job)))
             log_warning("host=%s job=%" PRIu64 " has --cpu-time or --signal, for which its rsd is too old (version "
                         "%d.%u): there it is not signalled, and what it uses does not count; upgrade rsd",
-                        host->settings->name, id, WIRE_MAJOR, hosts_minor(hosts, host->index));
+                        settings_of(host)->name, id, WIRE_MAJOR, hosts_minor(hosts, host->index));
     }
 }
 

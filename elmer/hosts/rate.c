@@ -15,7 +15,8 @@ enum {
 static void shut_out(struct peer *peer, struct host *host, uint64_t id, const char *text)
 {
     host->shut_out_until_ms = engine_now_ms() + SHUT_OUT_MS;
-    log_warning("host=%s is disconnected, and not let in for %d s: %s", host->settings->name, SHUT_OUT_MS / 1000, text);
+    log_warning("host=%s is disconnected, and not let in for %d s: %s", settings_of(host)->name, SHUT_OUT_MS / 1000,
+                text);
     hosts_peer_refuse(peer, id, text);
 }
 

@@ -35,7 +35,7 @@ static int judge_time(struct host *host, const struct tls_peer *peer, struct err
         return err_set(why, -EPERM, "%s", peer->untimely);
     }
     if (hosts_may_log(host->hosts))
-        log_warning("host=%s is let in although %s", host->settings->name, peer->untimely);
+        log_warning("host=%s is let in although %s", settings_of(host)->name, peer->untimely);
     return 0;
 }
 
