@@ -2,8 +2,8 @@
  *
  * The disk of the store, and as root elmer's own certificate, are looked at first, where they are on this host; then
  * elmer is asked for its hosts, names are looked up, and jobs are tried. Jobs are a user's: where root asks, the rest
- * is done as the user that --user names, or that has called sudo. All that was found is printed at the end, the worst is
- * the exit status. */
+ * is done as the user that --user names, or that has called sudo. All that was found is printed at the end, the worst
+ * is the exit status. */
 #include "config.h"
 
 #include "client/eadmin.h"
