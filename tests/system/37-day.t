@@ -23,7 +23,7 @@ on 1 sh -c 'mkdir -m 777 /home/day && cd /home/day && : >marks && chmod 666 mark
     for n in 40 200; do seq $n | awk "{ print \$1, 0.2 + \$1 * 37 % 21 / 100 }" >lines-$n; done'
 
 day play "$tmp" "${DAY_SEED:-1}" ${ELMER_TEST_FULL:+full} >"$tmp/said" 2>&1
-point $? 'the day is over' || diag 'it has not been played to its end'
+point $? 'the day is over' || diag 'it has not been played to its end:' "$(tail -n 5 "$tmp/said")"
 sed 's/^#* */# /' "$tmp/said"
 [ -e "$tmp/marks" ] || bail_out 'without a day there is nothing to judge'
 judged() { day judge "$tmp" "$1" 2>&1 | head -n 10; }

@@ -19,7 +19,7 @@ import time
 
 sys.dont_write_bytecode = True
 import day_judge
-from day_plan import DIRECTORY, Deed, Job, plan
+from day_plan import AWAY_S, DIRECTORY, Deed, Job, plan
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAB = os.path.join(os.path.dirname(os.path.dirname(HERE)), "lab", "lab")
@@ -75,7 +75,22 @@ class Day:
             if time.monotonic() > deadline:
                 raise Failure(f"{' '.join(words)}: {err.strip()[-1000:]}")
 
-    def do(self, deed):
+    def await_running(self, name):
+        deadline = time.monotonic() + ANSWER_S
+        while True:
+            code, out, err = lab("exec", "1", "equery", "--json", str(self.ids[name].result()))
+            state = json.loads(out)["jobs"][0]["state"] if code == 0 else None
+            if state == "running":
+                return
+            if (code not in (0, UNREACHABLE)) or time.monotonic() > deadline:
+                raise Failure(f"{name} does not run: {state or err.strip()[-1000:]}")
+            time.sleep(0.2)
+
+    def do(self, deed, before):
+        if before:
+            before.result()
+        if deed.what in ("look", "kill"):  # where the machine has other work the jobs before them may take longer
+            self.await_running("terminal" if deed.what == "look" else deed.of)
         if deed.what in ("hold", "release", "kill"):
             verb = {"hold": "ehold", "release": "erelease", "kill": "ekill"}[deed.what]
             code, err = self.client("bob", verb, str(self.ids[deed.of].result()))
@@ -86,6 +101,7 @@ class Day:
             code, _, err = lab("crash", str(deed.of))
             self.lost_at[deed.of] = time.time()
         elif deed.what == "return":
+            time.sleep(max(0, self.lost_at[deed.of] + AWAY_S - time.time()))
             code, _, err = lab("start", str(deed.of), timeout=200)
             self.await_up(deed.of)
             self.losses.append((f"ws{deed.of}", self.lost_at[deed.of], time.time()))
@@ -126,11 +142,12 @@ class Day:
         self.begin = time.monotonic()
         todo = sorted(self.jobs + self.deeds, key=lambda what: what.at_s)
         with concurrent.futures.ThreadPoolExecutor(max_workers=32) as pool:
-            futures = []
+            futures, latest = [], {}  # by what it is done to: one after another, as nobody looks from a host that is lost meanwhile
             for what in todo:
                 self.await_time(what.at_s)
                 if isinstance(what, Deed):
-                    futures.append(pool.submit(self.do, what))
+                    latest[what.of] = pool.submit(self.do, what, latest.get(what.of))
+                    futures.append(latest[what.of])
                 else:
                     self.ids[what.name] = pool.submit(self.submit, what)
             for future in [*self.ids.values(), *futures]:
@@ -236,7 +253,7 @@ def compare(directory):
           f"time at another level: {100 * figures['all_levels']:.1f} % of all, "
           + ", ".join(f"{100 * value:.1f} % of {name}" for name, value in figures["levels"].items()))
     fine = {"most jobs are compared": figures["jobs"] >= 0.9 * len(names),
-            "median": abs(figures["median"] - 1) <= day_judge.MEDIAN_BAR, "single": abs(figures["single"] - 1) <= day_judge.MEDIAN_BAR,
+            "median": abs(figures["median"] - 1) <= day_judge.MEDIAN_BAR, "single": abs(figures["single"] - 1) <= day_judge.single_bar(figures["jobs"]),
             "levels": figures["all_levels"] <= day_judge.levels_bar(figures["jobs"])}
     for name in (name for name, good in fine.items() if not good):
         print(f"beyond its bar: {name}")

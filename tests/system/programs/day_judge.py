@@ -129,6 +129,12 @@ def levels_bar(njobs):
     return 0.1 if njobs < 1000 else 0.05
 
 
+def single_bar(njobs):
+    """The same for the turnaround of jobs without tasks, 30 in a short day: a task that was lost with its host may stand on another
+    one in the replay, and keep a place there. Of 20 short days four had 0.81 to 1.19, the others 0.98 to 1.00."""
+    return 0.25 if njobs < 1000 else MEDIAN_BAR
+
+
 def share_of_levels(jobs):
     """The part of their time that they were at each level."""
     seconds_at = [sum(level) for level in itertools.zip_longest(*(job["level_seconds"] for job in jobs), fillvalue=0)]

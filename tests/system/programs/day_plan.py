@@ -4,6 +4,7 @@ import random
 
 TASK = "/home/day-task"  # day-task SECONDS [STATUS]: says in /home/day/marks that it begins and ends; tasks of arrays take up to 0.2 s longer, by their index
 DIRECTORY = "/home/day"
+AWAY_S = 12  # a host that is lost
 LIMIT_S, CPU_LIMIT_S, MEMORY_MIB = 5, 2, 50
 SPIN = f"echo $ELMER_JOB_ID - 0 begin >>{DIRECTORY}/marks; exec timeout 60 sh -c 'while :; do :; done'"
 EAT = f"echo $ELMER_JOB_ID - 0 begin >>{DIRECTORY}/marks; exec timeout 60 python3 -c 'keep = bytearray(200 << 20); import time; time.sleep(50)'"
@@ -47,6 +48,6 @@ def plan(seed, full):
     restarts = 10 if full else 4
     deeds = [Deed(12.2, "hold", "held"), Deed(length * 0.4, "release", "held"), Deed(length * 0.3, "kill", "killed"),
              Deed(length * 0.25, "look", 3), Deed(length * 0.7, "look", 2), Deed(length * 0.9, "leave", 1),
-             Deed(length * 0.35, "lose", 3), Deed(length * 0.35 + 12, "return", 3), Deed(length * 0.75, "lose", 2), Deed(length * 0.75 + 12, "return", 2)]
+             Deed(length * 0.35, "lose", 3), Deed(length * 0.35 + AWAY_S, "return", 3), Deed(length * 0.75, "lose", 2), Deed(length * 0.75 + AWAY_S, "return", 2)]
     deeds += [Deed(10 + (length - 15) * (number + rng.uniform(0.2, 0.8)) / restarts, ("restart", "kill -9")[number % 2], "elmer") for number in range(restarts)]
     return sorted(jobs, key=lambda what: what.at_s), sorted(deeds, key=lambda what: what.at_s)
