@@ -2,6 +2,9 @@
 # Sourced after tests/system/lib.sh by tests/package/*.t: packages that were built already, in $TEST_PACKAGES, are not built again.
 #
 #   $version, $next                                 of the tree, and the one after it
+#   plain_debian N NAME..                           workstations without Elmer, whose apt knows these repositories and nothing else
+#   as_typed K COMMAND                              as root on node K; apt asks nobody
+#   leftovers K                                     files there that are Elmer's by their names
 #   packages NAME [VARIABLE=VALUE..] TREE [ARG..]   TREE/package with ARG.. makes the repository $made/NAME; its log is $made/NAME.log
 #
 # shellcheck disable=SC2034,SC2154 # variables shared with the scripts
@@ -20,4 +23,24 @@ packages() {
         shift
     done
     env "${variables[@]}" "$1/package" --output "$made/$name" "${@:2}" || { tail -n 20 "$made/$name.log"; return 1; }
+}
+
+plain_debian() { # N NAME..
+    local n=$1 k
+    shift
+    lab_up "$n" --plain
+    for ((k = 1; k <= n; k++)); do
+        is "ws$k: nothing of Elmer is there" "$(leftovers "$k")" ''
+        is "ws$k: nor a compiler" "$(on "$k" sh -c 'command -v cc gcc clang make')" ''
+        tar -C "$made" -c "$@" | on "$k" sh -c 'mkdir -p /srv && tar -C /srv -x && rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/* &&
+            printf "deb [trusted=yes] file:/srv/%s ./\n" "$@" >/etc/apt/sources.list.d/elmer.list' - "$@"
+        ok "ws$k: apt update" as_typed "$k" 'apt update'
+    done
+}
+as_typed() { # K COMMAND
+    on "$1" env DEBIAN_FRONTEND=noninteractive sh -c "${2/#apt /apt-get -qq -y -o APT::Sandbox::User=root }" </dev/null
+}
+leftovers() { # K: on the node, by name
+    on "$1" find / /run -xdev \( -path /proc -o -path /sys -o -path /home -o -path /srv \) -prune -o \( -name '*elmer*' -o -name 'rsd*' \) -print |
+        grep -vxE '/etc/apt/sources.list.d/elmer.list' | sort
 }

@@ -5,29 +5,13 @@
 . "$(dirname "$0")/../system/jobs.sh"
 . "$(dirname "$0")/../system/versions.sh"
 . "$(dirname "$0")/packages.sh"
-only_on_nodes 'the machines have Elmer already'
 examples=/usr/libexec/elmer/examples
 
 ok './package' packages one "$top"
 ok './package of the next version' packages next "$top" --version "$next"
 
-mkdir "$tmp/nothing"
-LAB_BUILD=$tmp/nothing lab_up 2 --bare 2>/dev/null
-home=$("$lab" path state)/home
-cp -r "$made/one" "$made/next" "$home/"
-apt() { # K ARG..: nobody to ask, and nothing but what was built here and what the node has of Debian
-    on "$1" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o APT::Sandbox::User=root "${@:2}" </dev/null
-}
-for k in 1 2; do
-    on $k sh -c 'rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*
-        printf "deb [trusted=yes] file:/home/%s ./\n" one next >/etc/apt/sources.list.d/elmer.list'
-    ok "ws$k: apt reads the repository" apt $k update
-done
-leftovers() { # K: on the node, by name
-    on "$1" find / /run -xdev \( -path /proc -o -path /sys -o -path /home \) -prune -o \( -name '*elmer*' -o -name 'rsd*' \) -print |
-        grep -vxE '/etc/apt/sources.list.d/elmer.list' | sort
-}
-is 'nothing of Elmer is there, but for a directory of the lab' "$(leftovers 1)" /etc/elmer
+plain_debian 2 one next
+apt() { as_typed "$1" "apt ${*:2}"; } # K ARG..
 
 # ---- installed, as the README says ----
 ok 'ws1: apt install elmer' apt 1 install elmer="$version" elmer-rsd="$version" elmer-client="$version" libelmer1="$version"
@@ -54,7 +38,7 @@ install_programs
 # ---- up and down, below jobs of every kind ----
 outrank_jobs
 pvm=$(submit alice --pvm --hosts ws1,ws2 -o /home/alice/pvm.out 2 sh -c \
-    "i=0; while [ ! -e end-pvm ] && [ \$i -lt 4000 ]; do sleep 0.05; i=\$((i + 1)); done; exec $examples/barrier -P 2 -v 3")
+    "i=0; while [ ! -e end-pvm ] && [ \$i -lt 4000 ]; do sleep $look_again; i=\$((i + 1)); done; exec $examples/barrier -P 2 -v 3")
 wait_for 30 'a PVM job runs' running "$pvm"
 plain=$(waiting_job plain --hosts ws1,ws2 2)
 each=$(waiting_job each --each --hosts ws1,ws2 2)
@@ -67,9 +51,11 @@ wait_for 20 'one waits' is_state "$queued" queued
 # Processes of the jobs and of their supervisors: which, and at which ranks.
 in_real_time() { [[ $(rank_in 1 "$pvm") == *FF* && $(rank_in 2 "$busy") == "TS -" ]]; }
 wait_for 20 'the first one has its rank' in_real_time
-rank_and_file() { ranks_of "$1" "$plain" "$each" "$requeue" "$busy" | grep -v ' sleep$'; }
+# FIFO or RR depends on whether its `sleep` was there when rsd looked.
+jobs_of() { ranks_of "$@" | grep -v ' sleep$' | sed 's/ \(FF\|RR\) / real-time /'; }
+rank_and_file() { jobs_of "$1" "$plain" "$each" "$requeue" "$busy"; }
 supervisors() { on "$1" sh -c 'cat /sys/fs/cgroup/'"$jobs_scope"'/*.1/sup/cgroup.procs' | sort -n; }
-pvmds() { ranks_of "$1" "$pvm" | grep -v ' sleep$'; }
+pvmds() { jobs_of "$1" "$pvm"; }
 picture() {
     local k
     for k in 1 2; do rank_and_file $k; pvmds $k; supervisors $k; done
@@ -86,7 +72,7 @@ move() { # VERSION: by apt on the first, by dpkg on the second
     was1=$(daemons 1) was2=$(daemons 2)
     ok "ws1: apt install ..=$1" apt 1 --allow-downgrades install elmer="$1" elmer-rsd="$1" elmer-client="$1" libelmer1="$1"
     file=$([ "$1" = "$next" ] && echo next || echo one)
-    ok "ws2: dpkg -i ..$1.deb" on 2 sh -c 'cd /home/$1 && DEBIAN_FRONTEND=noninteractive dpkg -i elmer-rsd_*.deb elmer-client_*.deb libelmer1_*.deb' - "$file"
+    ok "ws2: dpkg -i ..$1.deb" on 2 sh -c 'cd /srv/$1 && DEBIAN_FRONTEND=noninteractive dpkg -i elmer-rsd_*.deb elmer-client_*.deb libelmer1_*.deb' - "$file"
     wait_for 20 'both hosts are up' up_again
     is "the versions are $1" "$(for k in 1 2; do on $k dpkg-query -W -f '${Version}\n' elmer-rsd elmer-client libelmer1; done | sort | uniq -c | xargs)" "6 $1"
     is 'elmer and rsd were restarted' "$(restarted "$was1 $was2" "$(daemons 1) $(daemons 2)")" 'yes yes no yes'
@@ -120,7 +106,7 @@ wait_for 20 'both hosts are up' up_again
 # ---- removed ----
 ok 'the job that is busy goes on' running "$busy"
 ok 'ws2: apt remove elmer-rsd' apt 2 remove elmer-rsd
-processes() { on "$1" pgrep -l '^(elmer|rsd|testjob)'; }
+processes() { on "$1" ps -e -o comm= | grep -E "^(elmer|rsd|testjob)"; }
 is 'no process of a job is left there' "$(processes 2; on 2 sh -c 'ls -d /sys/fs/cgroup/'"$jobs_scope"' /run/elmer-rsd' 2>/dev/null)" ''
 ok 'configuration, certificate and PAM file stay' on 2 sh -c 'test -s /etc/elmer/rsd.conf.d/50-join.conf && test -e /etc/pam.d/elmer && ls /var/lib/elmer-rsd/pki/*'
 ok 'ws2: installed again' apt 2 install elmer-rsd
