@@ -253,7 +253,7 @@ def compare(directory):
           f"time at another level: {100 * figures['all_levels']:.1f} % of all, "
           + ", ".join(f"{100 * value:.1f} % of {name}" for name, value in figures["levels"].items()))
     fine = {"most jobs are compared": figures["jobs"] >= 0.9 * len(names),
-            "median": abs(figures["median"] - 1) <= day_judge.MEDIAN_BAR, "single": abs(figures["single"] - 1) <= day_judge.single_bar(figures["jobs"]),
+            "median": abs(figures["median"] - 1) <= day_judge.MEDIAN_BAR, "single": abs(figures["single"] - 1) <= day_judge.SINGLE_BAR,
             "levels": figures["all_levels"] <= day_judge.levels_bar(figures["jobs"])}
     for name in (name for name, good in fine.items() if not good):
         print(f"beyond its bar: {name}")
