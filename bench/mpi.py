@@ -16,7 +16,6 @@ ABOUT = "MPI programs: latency, kernels, pairs with a later job, guarded and not
 FIGURES = ["mpi.latency", "mpi.latency_cost", "mpi.kernel", "mpi.guard_cost", "mpi.first_ratio", "mpi.later_share"]
 KINDS = ["openmpi", "mpich"]
 HOW = {"guarded": [], "spin": ["--spin", "-v", "LD_PRELOAD="]}
-PACKAGES = "openmpi-bin mpich rsync parallel"
 SCOPE = "elmer.slice/elmer-jobs.scope"
 HAS_RESULT = "grep -q '^[0-9]' bench-mpi.out"
 
@@ -151,7 +150,6 @@ def run(bench):
     for kind in KINDS:
         if subprocess.run(["sh", "-c", f"command -v mpicc.{kind}"], capture_output=True, check=False).returncode != 0:
             raise Failure(f"no mpicc.{kind} on this machine: the packages for mpi in tests/lab/packages")
-    os.environ["LAB_PACKAGES"] = PACKAGES
     with bench.lab(2) as lab:
         for kind in KINDS:
             build(lab, kind)

@@ -1,4 +1,4 @@
-/* test_example_loop.c - examples/loop as it is installed, and an elmer that the test plays. */
+/* test_example_loop.c - examples/library/loop as it is installed, and an elmer that the test plays. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -24,7 +24,7 @@ static void three_jobs(void **data)
     struct wire_job_view view = done_view(42, 0, 0, "exited", "");
     uint64_t waits[JOBS];
 
-    RUN(w, "../examples/loop", "true");
+    RUN(w, "../examples/library/loop", "true");
     accept_command(w);
     for (int i = 0; i < JOBS; i++) {
         struct wire_message submit = peer_expect(&w->elmer, WIRE_submit);
@@ -62,8 +62,8 @@ static __attribute__((unused)) void in_python(void **data)
 
     if (!top)
         top = "..";
-    (void)snprintf(script, sizeof(script), "../%s%s/examples/elmer.py", *top == '/' ? "../../../../../../../.." : "",
-                   top);
+    (void)snprintf(script, sizeof(script), "../%s%s/examples/library/elmer.py",
+                   *top == '/' ? "../../../../../../../.." : "", top);
     (void)snprintf(header, sizeof(header), "%s/libelmer/elmer.h", top);
     setenv("ELMER_HEADER", header, 1);
     setenv("LD_LIBRARY_PATH", "libelmer/.libs", 1);

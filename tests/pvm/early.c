@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "examples/barrier.h"
-#include "examples/common.h"
+#include "examples/pvm/barrier.h"
+#include "examples/pvm/common.h"
 
 enum { SECONDS = 20 };
 

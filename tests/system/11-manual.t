@@ -7,7 +7,6 @@
 . "$(dirname "$0")/examples.sh"
 
 only_on_nodes 'the programs of the examples are put into the nodes'
-export LAB_PACKAGES="openmpi-bin mpich rsync parallel jq"
 # ---- what is there ----
 program() { # NAME <<text
     local k text

@@ -9,7 +9,6 @@ for m in openmpi mpich; do
     command -v mpicc.$m >/dev/null || skip_file "no mpicc.$m on this machine: the packages for mpi in tests/lab/packages"
     mpicc.$m -O1 -o "$tmp/mpi.$m" "$top/tests/system/programs/mpi.c" || bail_out "mpicc.$m"
 done
-export LAB_PACKAGES="openmpi-bin mpich rsync parallel jq"
 lab_up 2 --elmer 'allocator = v1'
 install_programs
 for m in openmpi mpich; do

@@ -4,9 +4,7 @@
  * ahead of the acknowledgements, so that the daemons' queues are always full and never grow without bound. When the
  * time is over it sends a last message and waits for the count. Verified: every message arrived once and in order.
  */
-#include "config.h"
-
-#include "examples/common.h"
+#include "common.h"
 
 #include <pvm3.h>
 #include <stdio.h>

@@ -9,10 +9,8 @@
  * the last bit, whoever computed what. Verified against the reference values of the NAS benchmarks; for a size
  * without one, only that each batch was done once and that the number of Gaussian pairs is plausible.
  */
-#include "config.h"
-
-#include "examples/common.h"
-#include "examples/ep_kernel.h"
+#include "common.h"
+#include "ep_kernel.h"
 
 #include <math.h>
 #include <pvm3.h>

@@ -11,10 +11,8 @@
  * slave gets one answer per phase; the iterations are steps of a generator whose state after n steps the master can
  * compute directly, so that nobody can have skipped one. If a task dies, the others are told by PVM and end.
  */
-#include "config.h"
-
-#include "examples/barrier.h"
-#include "examples/common.h"
+#include "barrier.h"
+#include "common.h"
 
 #include <math.h>
 #include <pvm3.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "libelmer/elmer.h"
+#include <elmer.h>
 
 enum { JOBS = 3, CALL_MS = 30000, TICK_MS = 200 };
 

@@ -1,6 +1,4 @@
-#include "config.h"
-
-#include "examples/common.h"
+#include "common.h"
 
 #include <errno.h>
 #include <pvm3.h>

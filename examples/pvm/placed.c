@@ -5,11 +5,9 @@
  * program asks PVM for its hosts and starts one task on each. Each task says where it is; the master compares that with
  * where it wanted it.
  */
-#include "config.h"
+#include "common.h"
 
-#include "examples/common.h"
-#include "libelmer/elmer_reg.h"
-
+#include <elmer_reg.h>
 #include <errno.h>
 #include <pvm3.h>
 #include <stdio.h>

@@ -1,6 +1,4 @@
-#include "config.h"
-
-#include "examples/ep_kernel.h"
+#include "ep_kernel.h"
 
 #include <math.h>
 #include <string.h>
