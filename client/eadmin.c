@@ -20,7 +20,8 @@ static const struct option_row options[] = {
     {OPTION_REASON, "reason", "TEXT", "why a host is drained, for users and administrators"},
     {OPTION_WAIT, "wait", NULL, "until no job has a processor there"},
     {OPTION_KILL_AFTER, "kill-after", "TIME", "wait, and end what is still there after TIME, such as 1h"},
-    {OPTION_SINCE, "since", "TIME", "ago, such as 2h or 1d, or a moment: 2026-11-24, \"2026-11-24 08:00\", 08:00"},
+    {OPTION_SINCE, "since", "TIME",
+     "ago, such as 2h or 1d, or a moment: 2026-11-24, \"2026-11-24 08:00\", 08:00, yesterday"},
     {OPTION_JSON, "json", NULL, "JSON, schema elmer.hosts/1, elmer.settings/1, elmer.log/1, elmer.doctor/1"},
     {OPTION_USER, "user", "USER",
      "check as the daemon would that runs as USER (default: elmer; of rsd.conf its user)\n"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/limits.h"
+#include "client/since.h"
 #include "client/table.h"
 #include "lib/base/clock.h"
 #include "libelmer/client.h"
@@ -31,46 +31,6 @@ static int take_page(struct wire_message *answer, void *data)
     pages->items[pages->count++] = *answer;
     answer->memory = NULL;
     return 0;
-}
-
-/* A time that has passed: "2h", or a moment of local time, "2026-11-24", "2026-11-24 08:00", "08:00". */
-static bool parse_since(const char *text, int64_t *ms)
-{
-    static const char *const forms[] = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d", "%H:%M:%S", "%H:%M"};
-    time_t now = (time_t)(wall_now().ms / 1000);
-
-    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-        struct tm tm, today;
-        const char *end;
-
-        localtime_r(&now, &today);
-        tm = today;
-        tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
-        tm.tm_isdst = -1;
-        end = strptime(text, forms[i], &tm);
-        if (!end || *end)
-            continue;
-        *ms = (int64_t)mktime(&tm) * 1000;
-        return true;
-    }
-    return false;
-}
-
-static bool since(const char *text, int64_t *ms)
-{
-    uint64_t ago;
-
-    if (strchr(text, '-') || strchr(text, ':')) {
-        if (parse_since(text, ms))
-            return true;
-        usage_error(
-            "--since %s: want a time ago like 2h30m, or a moment like 2026-11-24, \"2026-11-24 08:00\" or 08:00", text);
-        return false;
-    }
-    if (!limit_time("--since", text, &ago))
-        return false;
-    *ms = wall_now().ms - (int64_t)ago;
-    return true;
 }
 
 static void add_row(struct table *table, const struct wire_decision_view *d)
@@ -178,7 +138,7 @@ int eadmin_log(int argc, char **argv)
             json = true;
         else if (c != OPTION_SINCE)
             return common_option(c, argv);
-        else if (!since(optarg, &since_ms))
+        else if (!since_parse(optarg, &since_ms))
             return EXIT_USAGE;
     }
     if (optind < argc)

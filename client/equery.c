@@ -12,6 +12,7 @@
 #include "client/page.h"
 #include "client/refs.h"
 #include "client/show.h"
+#include "client/since.h"
 #include "client/table.h"
 #include "client/watch.h"
 #include "client/why.h"
@@ -21,6 +22,7 @@
 enum {
     OPTION_JSON = OPTION_FIRST_FREE,
     OPTION_HISTORY,
+    OPTION_SINCE,
     OPTION_ME,
     OPTION_NAME,
     OPTION_STATE,
@@ -34,6 +36,8 @@ static const struct option_row options[] = {
     {'q', NULL, NULL, "queued jobs (queued, held); without -r and -q: both"},
     {OPTION_HISTORY, "history", NULL, "ended jobs, with the CPU time used and the time at each level"},
     {'n', NULL, "COUNT", "the last COUNT of them; 0: all (default 100)"},
+    {OPTION_SINCE, "since", "TIME",
+     "of these only: ago, such as 2h, or a moment: 2026-11-24, 08:00, yesterday; then -n is 0"},
     {OPTION_WHY, "why", NULL, "why a job waits, host by host, and what would help"},
     {OPTION_HOSTS, "hosts", NULL, "the hosts, how busy they are, and which jobs have which level there"},
     {OPTION_JSON, "json", NULL, "JSON, schemas elmer.jobs/1, elmer.why/1, elmer.hosts/1"},
@@ -51,7 +55,7 @@ static const struct option_row options[] = {
 static const struct command command = {
     "equery",
     "Usage: equery [-r] [-q] [FILTER...] [--json] [ID...]\n"
-    "       equery --history [-n COUNT] [FILTER...] [--json]\n"
+    "       equery --history [-n COUNT] [--since TIME] [FILTER...] [--json]\n"
     "       equery --why [--json] ID...\n"
     "       equery --hosts [--host LIST] [--json]\n"
     "Show running and queued jobs, or those with the ids given, also if they have ended; of one id all that is\n"
@@ -67,8 +71,10 @@ enum { HISTORY_COUNT = 100, HISTORY_MORE = 10, WATCH_MAX_S = 3600 };
 struct request {
     bool running, queued, json, history, me, why, hosts;
     const char *count_text; /* of the history; NULL: not given */
-    const char *format;     /* columns; NULL: those of the lists */
-    uint64_t watch_s;       /* 0: once */
+    const char *since_text; /* the same */
+    int64_t since_ms;
+    const char *format; /* columns; NULL: those of the lists */
+    uint64_t watch_s;   /* 0: once */
     struct filter filter;
     uint64_t count;
     struct ref *refs; /* as they were named */
@@ -80,15 +86,17 @@ struct request {
 /* The options that only the history has, and those that it has not. */
 static int check_history(struct request *request, int rest)
 {
-    if (!request->history && request->count_text) {
-        say("-n belongs to --history");
+    if (!request->history && (request->count_text || request->since_text)) {
+        say("%s belongs to --history", request->count_text ? "-n" : "--since");
         return EXIT_USAGE;
     }
     if (request->history && (request->running || request->queued || rest > 0)) {
         say("--history shows ended jobs: it takes neither -r, -q nor ids; equery ID shows one job, also an ended one");
         return EXIT_USAGE;
     }
-    request->count = HISTORY_COUNT;
+    if (request->since_text && !since_parse(request->since_text, &request->since_ms))
+        return EXIT_USAGE;
+    request->count = request->since_text ? 0 : HISTORY_COUNT;
     if (request->count_text && (!str_to_u64(request->count_text, &request->count) || request->count > UINT32_MAX)) {
         say("-n %s: want a number of jobs, 0 for all", request->count_text);
         return EXIT_USAGE;
@@ -152,6 +160,8 @@ static int parse(struct request *request, int argc, char **argv)
             request->count_text = optarg;
         else if (c == 'u')
             request->filter.user = optarg;
+        else if (c == OPTION_SINCE)
+            request->since_text = optarg;
         else if (c == OPTION_ME)
             request->me = true;
         else if (c == OPTION_NAME)
@@ -253,7 +263,7 @@ static int ask_history(struct elmer *elmer, struct request *request, struct elme
     uint64_t asked = request->count;
 
     for (;;) {
-        int result = elmer_history(elmer, request->filter.user, asked, ANSWER_MS, jobs, error);
+        int result = elmer_history_since(elmer, request->filter.user, request->since_ms, asked, ANSWER_MS, jobs, error);
 
         if (result != ELMER_OK || !filter_set(&request->filter))
             return result;

@@ -111,6 +111,18 @@ char *words_limits(const struct elmer_job *job)
         words_put_time(out, job->cpu_limit_ms);
         between = ", ";
     }
+    if (job->warning_signal) {
+        const char *name = sigabbrev_np((int)job->warning_signal);
+
+        fputs(between, out);
+        if (name)
+            fprintf(out, "%s ", name);
+        else /* in real time: they have numbers only */
+            fprintf(out, "signal %lu ", (unsigned long)job->warning_signal);
+        words_put_time(out, job->warning_ms);
+        fputs(" before", out);
+        between = ", ";
+    }
     if (job->memory_bytes) {
         fprintf(out, "%smemory %s for each processor", between, bytes_text(memory, job->memory_bytes));
         between = ", ";

@@ -165,6 +165,7 @@ void *client_call_answer(struct elmer_call *call, void (*free_answer)(void *answ
 /* client_jobs.c: lists as they come; what create makes is a struct elmer_jobs when it is presented (0, -ENOMEM). */
 struct client_filter {
     bool running, queued, any, latest_first, lines;
+    int64_t since_ms;
 };
 void *client_jobs_create(struct client_filter filter);
 void client_jobs_free(void *jobs);

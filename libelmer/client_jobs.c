@@ -23,6 +23,7 @@ struct answers {
     char *text; /* the rest of the last array for small texts */
     size_t room;
     bool any, running, queued; /* which states are wanted */
+    int64_t since_ms;          /* not ended before */
     bool latest_first;         /* as they come; the caller sees them in the order of ids */
     bool lines;                /* asked for; messages are `lines`, and there are no views */
 };
@@ -217,6 +218,8 @@ static bool wanted(const struct answers *answers, const struct wire_job_view *vi
     bool ended = strcmp(view->state, "done") == 0 || strcmp(view->state, "cancelled") == 0;
     bool queued = strcmp(view->state, "queued") == 0 || strcmp(view->state, "held") == 0;
 
+    if (ended && (int64_t)view->ended_ms < answers->since_ms) /* an older elmer does not know that */
+        return false;
     return answers->any || (!ended && (queued ? answers->queued : answers->running));
 }
 
@@ -299,6 +302,7 @@ void *client_jobs_create(struct client_filter filter)
         answers->running = filter.running;
         answers->queued = filter.queued;
         answers->any = filter.any;
+        answers->since_ms = filter.since_ms;
         answers->latest_first = filter.latest_first;
         answers->lines = filter.lines;
     }

@@ -90,25 +90,38 @@ int elmer_list_begin(struct elmer *elmer, bool running, bool queued, int timeout
     return client_call_begin(list(elmer, running, queued), timeout_ms, call, error);
 }
 
-static struct elmer_call *history(struct elmer *elmer, const char *user, size_t count)
+static struct elmer_call *history(struct elmer *elmer, const char *user, int64_t since_ms, size_t count)
 {
-    const struct wire_message request = {
-        .type = WIRE_history,
-        .u.history = {.user = user ? user : "", .count = count > UINT32_MAX ? UINT32_MAX : count}};
+    const struct wire_message request = {.type = WIRE_history,
+                                         .u.history = {.user = user ? user : "",
+                                                       .count = count > UINT32_MAX ? UINT32_MAX : count,
+                                                       .since_ms = since_ms > 0 ? since_ms : 0}};
 
-    return make(elmer, &request, (struct client_filter){.any = true, .latest_first = true});
+    return make(elmer, &request, (struct client_filter){.any = true, .latest_first = true, .since_ms = since_ms});
 }
 
 int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_jobs **jobs,
                   struct elmer_error *error)
 {
-    return client_call_run(history(elmer, user, count), timeout_ms, (void **)jobs, error);
+    return client_call_run(history(elmer, user, 0, count), timeout_ms, (void **)jobs, error);
 }
 
 int elmer_history_begin(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_call **call,
                         struct elmer_error *error)
 {
-    return client_call_begin(history(elmer, user, count), timeout_ms, call, error);
+    return client_call_begin(history(elmer, user, 0, count), timeout_ms, call, error);
+}
+
+int elmer_history_since(struct elmer *elmer, const char *user, int64_t since_ms, size_t count, int timeout_ms,
+                        struct elmer_jobs **jobs, struct elmer_error *error)
+{
+    return client_call_run(history(elmer, user, since_ms, count), timeout_ms, (void **)jobs, error);
+}
+
+int elmer_history_since_begin(struct elmer *elmer, const char *user, int64_t since_ms, size_t count, int timeout_ms,
+                              struct elmer_call **call, struct elmer_error *error)
+{
+    return client_call_begin(history(elmer, user, since_ms, count), timeout_ms, call, error);
 }
 
 /* Elmer answers before the call is over: there must be time for the answer to come. */

@@ -181,6 +181,8 @@ struct elmer_job {
     const char *terminal;                /* as submitted; "": none */
     uint64_t memory_bytes;               /* as submitted, for each processor; 0: none */
     uint32_t per_host;                   /* as submitted; 0: any number */
+    uint32_t warning_signal;             /* as submitted; 0: none */
+    uint64_t warning_ms;                 /* as submitted */
     /* end of what is from job.def */
     /* clang-format on */
 };
@@ -201,6 +203,10 @@ int elmer_list(struct elmer *elmer, bool running, bool queued, int timeout_ms, s
  * answer. */
 int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_jobs **jobs,
                   struct elmer_error *error);
+/* The same of those that have not ended before since_ms (milliseconds since 1970). Of an elmer of before protocol 1.11
+ * it may be fewer than there are: count is then without since_ms. */
+int elmer_history_since(struct elmer *elmer, const char *user, int64_t since_ms, size_t count, int timeout_ms,
+                        struct elmer_jobs **jobs, struct elmer_error *error);
 /* Until the job has ended, or the timeout: then it returns ELMER_OK too, with the job as it is. Free the answer. */
 int elmer_wait(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error);
 /* The same until the first of 1 to 256 jobs has ended: *jobs has that one, of several that have ended the first in the
@@ -297,6 +303,8 @@ int elmer_list_begin(struct elmer *elmer, bool running, bool queued, int timeout
                      struct elmer_error *error);
 int elmer_history_begin(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_call **call,
                         struct elmer_error *error);
+int elmer_history_since_begin(struct elmer *elmer, const char *user, int64_t since_ms, size_t count, int timeout_ms,
+                              struct elmer_call **call, struct elmer_error *error);
 int elmer_read_output_begin(struct elmer *elmer, uint64_t job, uint32_t rank, bool errors, int64_t offset,
                             int timeout_ms, struct elmer_call **call, struct elmer_error *error);
 int elmer_signal_begin(struct elmer *elmer, uint64_t job, int number, int timeout_ms, struct elmer_call **call,

@@ -316,7 +316,7 @@ static void history_slice(struct request *request)
     if (!begin_read(request))
         return;
     store_read_history(engine_store(request->requests->room.engine), request->cursor ? request->cursor : INT64_MAX,
-                       history->user, count, on_history, request);
+                       history->user, history->since_ms, count, on_history, request);
 }
 
 /* ---- what was asked for ---- */

@@ -31,6 +31,7 @@ struct read {
     size_t nids;
     uint64_t id; /* see sql_read() */
     char *text;
+    int64_t since_ms;
     size_t limit;
     struct record **records;
     size_t count, capacity;
@@ -38,7 +39,6 @@ struct read {
     int result;
     store_answer answer;
     store_decisions decided; /* in its place, of store_read_decisions() */
-    int64_t since_ms;
     struct decision *decisions;
     void *data;
 };

@@ -44,9 +44,10 @@ static void read_one(struct read *read)
         read->result = sql_decisions(reader->db, read->since_ms, (int64_t)read->id, read->limit, collect_decision, read,
                                      &read->err);
     else if (read->which != SQL_BY_ID)
-        read->result = sql_read(reader, read->which, read->id, read->text, read->limit, collect, read, &read->err);
+        read->result =
+            sql_read(reader, read->which, read->id, read->text, read->since_ms, read->limit, collect, read, &read->err);
     for (size_t i = 0; i < read->nids && !read->result; i++)
-        read->result = sql_read(reader, SQL_BY_ID, read->ids[i], NULL, 0, collect, read, &read->err);
+        read->result = sql_read(reader, SQL_BY_ID, read->ids[i], NULL, 0, 0, collect, read, &read->err);
 }
 
 static void read_work(uv_work_t *work)
@@ -140,12 +141,13 @@ void store_find(struct store *s, uint32_t uid, const char *token, store_answer a
     read_begin(read);
 }
 
-void store_read_history(struct store *s, uint64_t before, const char *user, size_t count, store_answer answer,
-                        void *data)
+void store_read_history(struct store *s, uint64_t before, const char *user, int64_t since_ms, size_t count,
+                        store_answer answer, void *data)
 {
     struct read *read = read_create(s, SQL_HISTORY, answer, data);
     read->id = before;
     read->text = mem_strdup(user);
+    read->since_ms = since_ms;
     read->limit = count;
     read_begin(read);
 }

@@ -23,8 +23,8 @@ static const char *const queries[] = {
     " WHERE state NOT IN ('done', 'cancelled') ORDER BY state.job",
     [SQL_BY_ID] = OF "WHERE id = ?1",
     [SQL_BY_TOKEN] = OF "WHERE uid = ?1 AND token = ?2",
-    [SQL_HISTORY] =
-        OF "WHERE id < ?1 AND state IN ('done', 'cancelled') AND (?2 = '' OR user = ?2) ORDER BY id DESC LIMIT ?3",
+    [SQL_HISTORY] = OF "WHERE id < ?1 AND state IN ('done', 'cancelled') AND (?2 = '' OR user = ?2) AND ended_ms >= ?4 "
+                       "ORDER BY id DESC LIMIT ?3",
     [SQL_USAGE] =
         "SELECT attempt, host, cpu_seconds, memory_peak_bytes FROM usage WHERE job = ? ORDER BY attempt, host",
     [SQL_END] = "SELECT state = 'done', reason = 'exited', exit_status, signal, ran FROM state WHERE job = ?",
@@ -108,8 +108,8 @@ static int read_row(struct sql_reader *reader, sqlite3_stmt *s, struct record *r
     return read_usage(reader, r, err);
 }
 
-int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const char *text, size_t count,
-             void (*each)(struct record *record, void *data), void *data, struct err *err)
+int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const char *text, int64_t since_ms,
+             size_t count, void (*each)(struct record *record, void *data), void *data, struct err *err)
 {
     sqlite3_stmt *s = NULL;
     int result = begin(reader, which, &s, err), step = SQLITE_DONE;
@@ -120,8 +120,10 @@ int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const
         sqlite3_bind_int64(s, 1, (int64_t)id);
     if (which == SQL_BY_TOKEN || which == SQL_HISTORY)
         sqlite3_bind_text(s, 2, text, -1, SQLITE_STATIC);
-    if (which == SQL_HISTORY)
+    if (which == SQL_HISTORY) {
         sqlite3_bind_int64(s, 3, (int64_t)count);
+        sqlite3_bind_int64(s, 4, since_ms);
+    }
     while (!result && (step = sqlite3_step(s)) == SQLITE_ROW) {
         struct record *record = record_create();
         result = read_row(reader, s, record, err);

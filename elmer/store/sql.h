@@ -66,9 +66,9 @@ struct sql_reader {
 };
 void sql_reader_close(struct sql_reader *reader);
 /* SQL_BY_ID: id; SQL_BY_TOKEN: id is the uid, text the token; SQL_HISTORY: ended jobs with smaller ids, the latest
- * first, of the user text ("": of all), count at most. */
-int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const char *text, size_t count,
-             void (*each)(struct record *record, void *data), void *data, struct err *err);
+ * first, of the user text ("": of all), not ended before since_ms, count at most. */
+int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const char *text, int64_t since_ms,
+             size_t count, void (*each)(struct record *record, void *data), void *data, struct err *err);
 /* FORGOTTEN: there is no such job. */
 int sql_end_of(struct sql_reader *reader, uint64_t job, enum core_end *end, struct err *err);
 int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certificate, void *data), void *data,

@@ -217,7 +217,7 @@ int store_load(struct store *s, void (*each)(struct record *record, void *data),
                uint64_t *next_allocation, struct err *err)
 {
     int result = sql_counters(s->reader.db, next_job, next_allocation, err);
-    return result ? result : sql_read(&s->reader, SQL_UNFINISHED, 0, NULL, 0, each, data, err);
+    return result ? result : sql_read(&s->reader, SQL_UNFINISHED, 0, NULL, 0, 0, each, data, err);
 }
 
 int store_load_ends(struct store *s, const uint64_t *jobs, size_t count, enum core_end *ends, struct err *err)

@@ -95,9 +95,10 @@ uint64_t store_committed(const struct store *store);
 typedef void (*store_answer)(struct record **records, size_t count, const char *error, void *data);
 void store_read(struct store *store, const uint64_t *ids, size_t count, store_answer answer, void *data);
 void store_find(struct store *store, uint32_t uid, const char *token, store_answer answer, void *data);
-/* Ended jobs with ids below before, the latest first, at most count; of this user, "" of all. */
-void store_read_history(struct store *store, uint64_t before, const char *user, size_t count, store_answer answer,
-                        void *data);
+/* Ended jobs with ids below before, the latest first, at most count; of this user, "" of all; not ended before
+ * since_ms. */
+void store_read_history(struct store *store, uint64_t before, const char *user, int64_t since_ms, size_t count,
+                        store_answer answer, void *data);
 /* Decisions with ids above after, not older than since_ms, in their order, at most count; they are good until answer()
  * returns. */
 typedef void (*store_decisions)(const struct decision *decisions, size_t count, const char *error, void *data);

@@ -8,7 +8,7 @@
 
 #include "lib/base/err.h"
 
-enum { WIRE_MAJOR = 1, WIRE_MINOR = 10, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
+enum { WIRE_MAJOR = 1, WIRE_MINOR = 11, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
 
 enum { WIRE_TERMINAL_MINOR = 10 }; /* an rsd of this one gives a job's command a terminal */
 enum { WIRE_MACHINE_MINOR = 10 };  /* an rsd of this one has what holds a virtual machine without a command */

@@ -102,13 +102,14 @@ static void test_comment_shown(void **data)
             assert_non_null(strstr(w->stdout_text, "\nComment of job 5: first\\x1B[2J\n"));
             assert_null(strstr(w->stdout_text, "Comment of job 6"));
         } else {
-            assert_non_null(strstr(
-                w->stdout_text,
-                ",\"dir\":\"/home/"
-                "alice\",\"comment\":\"first\\u001B[2J\",\"output\":[{\"rank\":0,\"host\":\"ws1\","
-                "\"path\":null,\"errors\":null}],\"mesh_rows\":0,\"time_"
-                "limit_ms\":0,\"cpu_limit_ms\":0,\"after\":[],\"waits_for\":[],\"tasks\":null,\"array\":null,\"index\":"
-                "null,\"tasks_waiting\":\"\",\"ntasks\":null,\"tasks_ok\":0,\"tasks_failed\":0,\"submitted\""));
+            assert_non_null(
+                strstr(w->stdout_text,
+                       ",\"dir\":\"/home/"
+                       "alice\",\"comment\":\"first\\u001B[2J\",\"output\":[{\"rank\":0,\"host\":\"ws1\","
+                       "\"path\":null,\"errors\":null}],\"mesh_rows\":0,\"time_"
+                       "limit_ms\":0,\"cpu_limit_ms\":0,\"warning_signal\":null,\"warning_ms\":null,\"after\":[],"
+                       "\"waits_for\":[],\"tasks\":null,\"array\":null,\"index\":"
+                       "null,\"tasks_waiting\":\"\",\"ntasks\":null,\"tasks_ok\":0,\"tasks_failed\":0,\"submitted\""));
         }
     }
 }

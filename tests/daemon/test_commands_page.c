@@ -36,6 +36,8 @@ static void test_page(void **data)
     view.errors = "/tmp/err";
     view.comment = "first\033[2J";
     view.time_limit_ms = 9000000;
+    view.warning_signal = 10;
+    view.warning_ms = 90000;
     show_job(w, &view);
     assert_string_equal(w->stdout_text, "Job 5 prog, alice's: done, exit 1\n"
                                         "  command     ./prog -x 'a b'\n"
@@ -44,7 +46,7 @@ static void test_page(void **data)
                                         "  processors  3: ws1 (0 1), ws2 (0)\n"
                                         "  output      ws1:/home/alice/out/0.50%\n"
                                         "  errors      ws1:/tmp/err\n"
-                                        "  limits      time 2h30m\n"
+                                        "  limits      time 2h30m, USR1 1m30s before\n"
                                         "  submitted   2026-01-01 00:00:00\n"
                                         "  started     2026-01-01 00:00:00, after 0:00:00\n"
                                         "  ended       2026-01-01 01:02:03\n"

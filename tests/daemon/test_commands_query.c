@@ -277,39 +277,6 @@ static void test_ids(void **data)
                         "/no/such/dir: No such file or directory\\x1B\n");
 }
 
-/* It comes latest first, in pages, and is shown latest last. */
-static void test_history(void **data)
-{
-    struct world *w = *data;
-    struct wire_job_view views[2] = {done_view(9, 0, -1, "exited", ""), done_view(5, -1, 9, "killed", "by alice")};
-    struct wire_message history;
-
-    RUN(w, "equery", "--history", "-n", "2", "-u", "alice");
-    accept_command(w);
-    history = peer_expect(&w->elmer, WIRE_history);
-    assert_string_equal(history.u.history.user, "alice");
-    assert_int_equal(history.u.history.count, 2);
-    answer_jobs(w, history.id, views, 1, true);
-    answer_jobs(w, history.id, views + 1, 1, false);
-    wire_message_fini(&history);
-    assert_int_equal(finish(w), 0);
-    assert_string_equal(
-        w->stdout_text,
-        "Ended jobs:\n"
-        "JOB  NAME  USER   NPROCS     TIME    CPU  LEVELS   HOSTS      ENDED                RESULT    REASON\n"
-        "  5  prog  alice       3  1:02:03  2.25s  L0 1.5s  ws1*2,ws2  2026-01-01 01:02:03  signal 9  by alice\n"
-        "  9  prog  alice       3  1:02:03  2.25s  L0 1.5s  ws1*2,ws2  2026-01-01 01:02:03  exit 0    exited\n");
-    RUN(w, "equery", "--history", "--json");
-    accept_command(w);
-    history = peer_expect(&w->elmer, WIRE_history);
-    assert_string_equal(history.u.history.user, "");
-    assert_int_equal(history.u.history.count, 100);
-    answer_jobs(w, history.id, NULL, 0, false);
-    wire_message_fini(&history);
-    assert_int_equal(finish(w), 0);
-    assert_string_equal(w->stdout_text, "{\"schema\":\"elmer.jobs/1\",\"jobs\":[]}\n");
-}
-
 /* In a list, in JSON, and in the history, which is asked for more when too few of its last jobs pass. */
 static void test_filters(void **data)
 {
@@ -384,7 +351,7 @@ static void test_json(void **data)
         "\"command\":[\"./prog\",\"-x\",\"a "
         "b\"],\"dir\":\"/home/"
         "alice\",\"comment\":null,\"output\":[{\"rank\":0,\"host\":\"ws1\",\"path\":null,\"errors\":null}],\"mesh_"
-        "rows\":0,\"time_limit_ms\":0,\"cpu_limit_ms\":0,\"after\":[],"
+        "rows\":0,\"time_limit_ms\":0,\"cpu_limit_ms\":0,\"warning_signal\":null,\"warning_ms\":null,\"after\":[],"
         "\"waits_for\":[],\"tasks\":null,\"array\":null,\"index\":null,\"tasks_waiting\":\"\",\"ntasks\":null,\"tasks_"
         "ok\":0,\"tasks_failed\":0,\"submitted\":"
         "\"2026-01-01T00:00:00.000Z\","
@@ -399,7 +366,8 @@ static void test_json(void **data)
         "\"queued\",\"level\":null,\"nprocs\":3,\"hosts\":[],\"processors\":[],"
         "\"command\":[\"./prog\",\"-x\",\"a "
         "b\"],\"dir\":null,\"comment\":null,\"output\":[],\"mesh_rows\":0,\"time_limit_ms\":0,\"cpu_limit_ms\":0,"
-        "\"after\":[],\"waits_for\":[],\"tasks\":null,\"array\":null,\"index\":null,\"tasks_waiting\":\"\",\"ntasks\":"
+        "\"warning_signal\":null,\"warning_ms\":null,\"after\":[],\"waits_for\":[],\"tasks\":null,\"array\":null,"
+        "\"index\":null,\"tasks_waiting\":\"\",\"ntasks\":"
         "null,\"tasks_ok\":0,\"tasks_failed\":0,"
         "\"submitted\":\"2026-01-01T00:00:00.000Z\","
         "\"started\":null,\"ended\":null,"
@@ -486,7 +454,6 @@ int main(void)
         WITH_ELMER(test_line_without_reason),
         WITH_ELMER(test_lists),
         WITH_ELMER(test_ids),
-        WITH_ELMER(test_history),
         WITH_ELMER(test_restart),
         WITH_ELMER(test_filters),
         WITH_ELMER(test_json),

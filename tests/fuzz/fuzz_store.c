@@ -96,9 +96,10 @@ void store_find(struct store *store, uint32_t uid, const char *token, store_answ
     add_read(store, answer, data);
 }
 
-void store_read_history(struct store *store, uint64_t before, const char *user, size_t count, store_answer answer,
-                        void *data)
+void store_read_history(struct store *store, uint64_t before, const char *user, int64_t since_ms, size_t count,
+                        store_answer answer, void *data)
 {
+    (void)since_ms;
     (void)before;
     (void)user;
     FUZZ_CHECK(count > 0, "nothing to read");

@@ -3,26 +3,14 @@
 # however it ends. The nodes have neither an ssh server nor a key.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
+. "$(dirname "$0")/mpi.sh"
 
-for m in openmpi mpich; do
-    command -v mpicc.$m >/dev/null || skip_file "no mpicc.$m on this machine: the packages for mpi in tests/lab/packages"
-    mpicc.$m -O1 -o "$tmp/mpi.$m" "$top/tests/system/programs/mpi.c" || bail_out "mpicc.$m"
-done
+build_mpi
 lab_up 2 --cpus 2 --elmer 'allocator = v1' --rsd 'tickets = require'
 install_programs
-for m in openmpi mpich; do
-    for k in 1 2; do on $k sh -c "cat >/home/mpi.$m && chmod 755 /home/mpi.$m" <"$tmp/mpi.$m"; done
-done
+give_mpi
 is 'no ssh server, and no key' "$(for k in 1 2; do on $k sh -c 'command -v sshd rshd; ls /home/alice/.ssh 2>/dev/null'; done)" ''
 
-run() { # NPROCS COMMAND..: a job of alice with this command, its output in $tmp/out; its status
-    local rc
-    as alice 1 rm -f out
-    as alice 1 esubmit -t 60s -w -o /home/alice/out "$@" >/dev/null 2>&1
-    rc=$?
-    as alice 1 cat out | grep -v "Warning: setpgid" >"$tmp/out" # Open MPI: its agent was quicker than it
-    return $rc
-}
 begin() { # COMMAND..: the same, in the background, on both hosts: its id, when its ranks wait
     as alice 1 rm -f out
     id=$(submit alice -t 120s -o /home/alice/out 4 "$@")

@@ -4,16 +4,12 @@
 # while it does. Debian's Open MPI and MPICH, over TCP.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
+. "$(dirname "$0")/mpi.sh"
 
-for m in openmpi mpich; do
-    command -v mpicc.$m >/dev/null || skip_file "no mpicc.$m on this machine: the packages for mpi in tests/lab/packages"
-    mpicc.$m -O1 -o "$tmp/mpi.$m" "$top/tests/system/programs/mpi.c" || bail_out "mpicc.$m"
-done
+build_mpi
 lab_up 2 --elmer 'allocator = v1'
 install_programs
-for m in openmpi mpich; do
-    for k in 1 2; do on $k sh -c "cat >/home/mpi.$m && chmod 755 /home/mpi.$m" <"$tmp/mpi.$m"; done
-done
+give_mpi
 outrank_jobs
 
 # The first job begins when the later one, an endless loop on each processor, is there.

@@ -268,12 +268,13 @@ void store_find(struct store *store, uint32_t uid, const char *token, store_answ
     snprintf(read->text, sizeof(read->text), "%s", token);
 }
 
-void store_read_history(struct store *store, uint64_t before, const char *user, size_t count, store_answer answer,
-                        void *data)
+void store_read_history(struct store *store, uint64_t before, const char *user, int64_t since_ms, size_t count,
+                        store_answer answer, void *data)
 {
     (void)store;
     struct fake_read *read = new_read(FAKE_READ_HISTORY, answer, data);
     read->before = before;
+    read->since_ms = since_ms;
     read->count = count;
     snprintf(read->text, sizeof(read->text), "%s", user);
 }

@@ -321,7 +321,8 @@ static void test_ids_fail(void **state)
 
 static void history(const char *user, uint64_t count)
 {
-    struct wire_message message = {.type = WIRE_history, .id = 3, .u.history = {.user = user, .count = count}};
+    struct wire_message message = {
+        .type = WIRE_history, .id = 3, .u.history = {.user = user, .count = count, .since_ms = 77}};
     say(bob, &message);
 }
 
@@ -340,6 +341,7 @@ static void test_history(void **state)
     assert_int_equal(fake_store.reads[0].type, FAKE_READ_HISTORY);
     assert_string_equal(fake_store.reads[0].text, "alice");
     assert_int_equal(fake_store.reads[0].before, INT64_MAX);
+    assert_int_equal(fake_store.reads[0].since_ms, 77);
     assert_int_equal(fake_store.reads[0].count, 256);
     answer_history(1000, 256);
     page(256, true);

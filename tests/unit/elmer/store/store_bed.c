@@ -171,15 +171,19 @@ struct record *make_ended(uint64_t id, int64_t ended_ms)
     return r;
 }
 
-size_t history(struct bed *bed, uint64_t before, const char *user, size_t count)
+size_t history_since(struct bed *bed, uint64_t before, const char *user, int64_t since_ms, size_t count)
 {
     size_t answers = bed->answers;
     drop_found(bed);
-    store_read_history(bed->store, before, user, count, answer, bed);
+    store_read_history(bed->store, before, user, since_ms, count, answer, bed);
     while (bed->answers == answers)
         uv_run(&bed->loop, UV_RUN_ONCE);
     assert_string_equal(bed->error, "");
     return bed->nfound;
+}
+size_t history(struct bed *bed, uint64_t before, const char *user, size_t count)
+{
+    return history_since(bed, before, user, 0, count);
 }
 
 enum { AWAIT_MS = 60000 };

@@ -34,6 +34,7 @@ void drop_found(struct bed *bed);
 void answer(struct record **records, size_t count, const char *error, void *data);
 struct record *make_ended(uint64_t id, int64_t ended_ms);
 size_t history(struct bed *bed, uint64_t before, const char *user, size_t count);
+size_t history_since(struct bed *bed, uint64_t before, const char *user, int64_t since_ms, size_t count);
 /* The writer trims when it has nothing else to do: wait until the number of ended jobs is this. Counted in reads, each
  * of which costs CPU time, as the writer may wait long for a disk or a CPU that others use. */
 void await_history(struct bed *bed, size_t wanted);

@@ -159,7 +159,7 @@ static struct record *store_and_read(struct bed *bed, struct record *wanted)
     struct err err = ERR_INIT;
     const struct sql_rows rows = {.records = &wanted, .count = 1};
     if (sql_write(bed->writer, &rows, 1, &err) ||
-        sql_read(&bed->reader, SQL_BY_ID, wanted->id, "", 1, keep, &found, &err))
+        sql_read(&bed->reader, SQL_BY_ID, wanted->id, "", 0, 1, keep, &found, &err))
         fail_msg("%s", err.text);
     assert_non_null(found);
     return found;
@@ -332,7 +332,7 @@ static void older_stores_are_taken_over(void **state)
         the_store_has_these_columns(state);
         struct err err = ERR_INIT;
         found = NULL;
-        if (sql_read(&bed->reader, SQL_BY_ID, wanted->id, "", 1, keep, &found, &err))
+        if (sql_read(&bed->reader, SQL_BY_ID, wanted->id, "", 0, 1, keep, &found, &err))
             fail_msg("schema %" PRId64 ": %s", schema, err.text);
         assert_non_null(found);
         assert_int_equal(found->attempt, wanted->attempt);
@@ -351,7 +351,7 @@ static void a_newer_submission_is_not_taken_for_damage(void **state)
     record_destroy(found);
     found = NULL;
     assert_int_equal(sqlite3_exec(bed->db, "UPDATE job SET minor = 999", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sql_read(&bed->reader, SQL_BY_ID, wanted->id, "", 1, keep, &found, &err), -EPROTO);
+    assert_int_equal(sql_read(&bed->reader, SQL_BY_ID, wanted->id, "", 0, 1, keep, &found, &err), -EPROTO);
     assert_non_null(strstr(err.text, "start the newer elmer that wrote it"));
     assert_null(found);
     record_destroy(wanted);

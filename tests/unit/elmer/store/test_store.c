@@ -206,6 +206,10 @@ static void test_history(void **state)
     assert_int_equal(history(bed, INT64_MAX, "bob", 400), 29);
     assert_int_equal(bed->found[1]->id, 290);
     assert_int_equal(bed->found[0]->nusage, 2);
+    assert_int_equal(history_since(bed, INT64_MAX, "", 290 * day, 400), 11);
+    assert_int_equal(bed->found[10]->id, 290);
+    assert_int_equal(history_since(bed, 295, "bob", 280 * day, 400), 2);
+    assert_int_equal(history_since(bed, INT64_MAX, "", 300 * day + 1, 400), 0);
 
     store_trim(bed->store, &(struct store_limits){.jobs = 120, .age_ms = 1000 * day});
     await_history(bed, 120);

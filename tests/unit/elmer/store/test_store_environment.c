@@ -122,7 +122,7 @@ static size_t environment_of(uint64_t id, char digest[RECORD_DIGEST_SIZE])
 {
     struct record *r = NULL;
     struct err err = ERR_INIT;
-    if (sql_read(&bed.reader, SQL_BY_ID, id, "", 1, keep, &r, &err))
+    if (sql_read(&bed.reader, SQL_BY_ID, id, "", 0, 1, keep, &r, &err))
         fail_msg("%s", err.text);
     assert_non_null(r);
     assert_string_equal(r->submit->name, "x");

@@ -1,0 +1,29 @@
+# shellcheck shell=bash
+# Sourced after lib.sh and jobs.sh: programs/mpi.c for Debian's Open MPI and MPICH.
+#
+#   build_mpi                 as $tmp/mpi.openmpi and $tmp/mpi.mpich; skips the file where a compiler is missing
+#   give_mpi                  to all nodes, as /home/mpi.openmpi and /home/mpi.mpich
+#   run NPROCS [ARG..] COMMAND..      a job of alice with this command, its output in $tmp/out; its status
+#
+# shellcheck disable=SC2154 # variables of lib.sh
+build_mpi() {
+    local m
+    for m in openmpi mpich; do
+        command -v mpicc.$m >/dev/null || skip_file "no mpicc.$m on this machine: the packages for mpi in tests/lab/packages"
+        mpicc.$m -O1 -o "$tmp/mpi.$m" "$here/programs/mpi.c" || bail_out "mpicc.$m"
+    done
+}
+give_mpi() {
+    local m k
+    for m in openmpi mpich; do
+        for ((k = 1; k <= nodes; k++)); do on "$k" sh -c "cat >/home/mpi.$m && chmod 755 /home/mpi.$m" <"$tmp/mpi.$m"; done
+    done
+}
+run() {
+    local rc
+    as alice 1 rm -f out
+    as alice 1 esubmit -t 60s -w -o /home/alice/out "$@" >/dev/null 2>&1
+    rc=$?
+    as alice 1 cat out | grep -v "Warning: setpgid" >"$tmp/out" # Open MPI: its agent was quicker than it
+    return $rc
+}
