@@ -218,7 +218,7 @@ static bool wanted(const struct answers *answers, const struct wire_job_view *vi
     bool ended = strcmp(view->state, "done") == 0 || strcmp(view->state, "cancelled") == 0;
     bool queued = strcmp(view->state, "queued") == 0 || strcmp(view->state, "held") == 0;
 
-    if (ended && (int64_t)view->ended_ms < answers->since_ms) /* an older elmer does not know that */
+    if (ended && answers->since_ms > 0 && view->ended_ms < answers->since_ms) /* an older elmer does not know that */
         return false;
     return answers->any || (!ended && (queued ? answers->queued : answers->running));
 }

@@ -23,8 +23,9 @@ static const char *const queries[] = {
     " WHERE state NOT IN ('done', 'cancelled') ORDER BY state.job",
     [SQL_BY_ID] = OF "WHERE id = ?1",
     [SQL_BY_TOKEN] = OF "WHERE uid = ?1 AND token = ?2",
-    [SQL_HISTORY] = OF "WHERE id < ?1 AND state IN ('done', 'cancelled') AND (?2 = '' OR user = ?2) AND ended_ms >= ?4 "
-                       "ORDER BY id DESC LIMIT ?3",
+    [SQL_HISTORY] = OF
+    "WHERE id < ?1 AND state IN ('done', 'cancelled') AND (?2 = '' OR user = ?2) AND (?4 <= 0 OR ended_ms >= ?4) "
+    "ORDER BY id DESC LIMIT ?3",
     [SQL_USAGE] =
         "SELECT attempt, host, cpu_seconds, memory_peak_bytes FROM usage WHERE job = ? ORDER BY attempt, host",
     [SQL_END] = "SELECT state = 'done', reason = 'exited', exit_status, signal, ran FROM state WHERE job = ?",

@@ -2,8 +2,10 @@
  *
  * Two parts of the kernel keep some of each processor's time from what is in real time. The throttle takes it away from
  * the real-time classes (sched_rt_runtime_us of each sched_rt_period_us). From 6.12 on a fair server gives it to the
- * others where they starve, for each CPU, and the throttle is there with RT_GROUP_SCHED only, where it has budgets for
- * groups that are not ours to set.
+ * others where they starve, for each CPU, and the throttle is there with RT_GROUP_SCHED only. Where it is not it is not
+ * touched: 6.12.95 forgets the fair servers' shares when it is written or only read (dl_bw->total_bw becomes 0), and
+ * then refuses to make one smaller than it was at that moment. On the v1 hierarchy the throttle has budgets for groups
+ * that are not ours to set.
  *
  * Normal path: what is there is read -> noted with what it will be in RUNDIR/sup/reserve -> written and read again. If
  * rsd dies, its next start finds the note, puts back what it says and begins anew, perhaps with another value or none;
@@ -126,13 +128,15 @@ static int refuse(char *why, size_t size, int error, const char *path)
     else if (error == -EPERM || error == -EACCES)
         advice = ", by a container, or a kernel that is locked down";
     else if (error == -EINVAL || error == -EBUSY)
-        advice = ": groups (RT_GROUP_SCHED) or SCHED_DEADLINE need more";
+        advice = ": groups (RT_GROUP_SCHED) or SCHED_DEADLINE need more, or see rt_reserve in rsd.conf(5)";
     snprintf(why, size, "rt_reserve is not in force: %s: %s%s", path, strerror(-error), advice);
     return error;
 }
 
 /* share: the throttle is told what is for real time, the fair server what is for the others. The kernel
- * refuses a runtime above the period at any moment, so what comes first depends; backwards the same order is right. */
+ * refuses a runtime above the period at any moment, so what comes first depends; backwards the same order is right. Of
+ * a shorter period the period comes first where that is possible: a share that is larger for a moment is never refused.
+ */
 static int add_part(const struct reserve_kernel *kernel, struct settings *settings, const char *runtime,
                     const char *period, unsigned share, int64_t wanted_period, char *why, size_t size)
 {
@@ -147,7 +151,7 @@ static int add_part(const struct reserve_kernel *kernel, struct settings *settin
     if (wanted_period == 0)
         wanted_period = whole;
     wanted = wanted_period / 100 * share;
-    period_first = wanted > whole;
+    period_first = wanted > whole || (wanted_period < whole && before > 0 && before <= wanted_period / 10 * 9);
     if (period_first)
         result = settings_add(settings, period, whole, wanted_period);
     if (result == 0)
@@ -163,8 +167,6 @@ static int add_throttle(const struct reserve_kernel *kernel, struct reserve want
     char runtime[PATH_SIZE], period[PATH_SIZE];
     snprintf(runtime, sizeof(runtime), "%s/sched_rt_runtime_us", kernel->sysctl);
     snprintf(period, sizeof(period), "%s/sched_rt_period_us", kernel->sysctl);
-    if (access(runtime, W_OK) < 0) /* a container should not be told to mount debugfs */
-        return refuse(why, size, -errno, runtime);
     return add_part(kernel, settings, runtime, period, 100 - wanted.percent, (int64_t)wanted.period_ms * 1000, why,
                     size);
 }
@@ -234,10 +236,30 @@ static bool has_v1_budgets(const struct reserve_kernel *kernel, char *where, siz
     return found;
 }
 
+/* Beside fair servers: then the state of each CPU has it. true, too, if nobody can say. */
+static bool has_throttle(const struct reserve_kernel *kernel)
+{
+    char path[PATH_SIZE], line[512];
+    bool told = false, found = false, inside = false;
+    FILE *file;
+    snprintf(path, sizeof(path), "%s/debug", kernel->sched);
+    file = fopen(path, "re");
+    while (file && !found && !(told && !inside) && fgets(line, sizeof(line), file)) {
+        if (strncmp(line, "rt_rq[", 6) == 0)
+            told = inside = true;
+        else if (inside && line[0] != ' ')
+            inside = false;
+        found = inside && strstr(line, ".rt_throttled");
+    }
+    if (file)
+        fclose(file);
+    return found || !told;
+}
+
 static int find_settings(const struct reserve_kernel *kernel, struct reserve wanted, struct settings *settings,
                          char *why, size_t size)
 {
-    char budget[PATH_SIZE + 32];
+    char path[PATH_SIZE], budget[PATH_SIZE + 32];
     int result;
     if (has_v1_budgets(kernel, budget, sizeof(budget))) {
         snprintf(why, size,
@@ -245,8 +267,13 @@ static int find_settings(const struct reserve_kernel *kernel, struct reserve wan
                  budget);
         return -EOPNOTSUPP;
     }
-    result = add_throttle(kernel, wanted, settings, why, size);
-    return result < 0 ? result : add_servers(kernel, wanted, settings, why, size);
+    snprintf(path, sizeof(path), "%s/sched_rt_runtime_us", kernel->sysctl);
+    if (access(path, W_OK) < 0) /* a container should not be told to mount debugfs */
+        return refuse(why, size, -errno, path);
+    result = add_servers(kernel, wanted, settings, why, size);
+    if (result == 0 && (settings->count == 0 || has_throttle(kernel)))
+        result = add_throttle(kernel, wanted, settings, why, size);
+    return result;
 }
 
 /* ---- the note ---- */
@@ -314,23 +341,37 @@ static void note_read(const struct reserve_kernel *kernel, const char *rundir, s
         close(fd);
 }
 
-/* Backwards: see add_part(). Keeps in settings what could not be written. */
+static bool same_directory(const char *one, const char *other)
+{
+    size_t length = (size_t)(strrchr(one, '/') - one);
+    return strncmp(one, other, length + 1) == 0 && !strchr(other + length + 1, '/');
+}
+
+/* Backwards: see add_part(). Keeps in settings what could not be written, and with it the other number of that share,
+ * which alone would make it another one. */
 static int undo(const struct reserve_kernel *kernel, struct settings *settings)
 {
     struct settings kept = {0};
+    const struct setting *put_back = NULL;
     int failed = 0;
     for (size_t i = settings->count; i-- > 0;) {
         const struct setting *setting = &settings->items[i];
         int64_t now = 0;
         int result = read_number(kernel, setting->path, &now);
-        if (result == 0 && now == setting->wanted && now != setting->before)
+        if (result == 0 && now == setting->wanted && now != setting->before) {
             result = write_number(kernel, setting->path, setting->before);
-        else if (result == 0 && now != setting->before)
+            if (result == 0)
+                put_back = setting;
+        } else if (result == 0 && now != setting->before)
             log_notice("%s was changed to %" PRId64 " meanwhile: rsd leaves it so", setting->path, now);
         if (result == 0 || result == -ENOENT) /* gone: a CPU was taken out */
             continue;
         log_warning("cannot put %s back to %" PRId64 ": %s", setting->path, setting->before, strerror(-result));
         failed = result;
+        if (put_back && same_directory(setting->path, put_back->path) &&
+            write_number(kernel, put_back->path, put_back->wanted) == 0)
+            settings_add(&kept, put_back->path, put_back->before, put_back->wanted);
+        put_back = NULL;
         settings_add(&kept, setting->path, setting->before, setting->wanted);
     }
     for (size_t i = 0; i < kept.count / 2; i++) { /* in the order of the note again */

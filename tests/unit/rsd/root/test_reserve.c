@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +152,27 @@ static void test_fair_server(void **state)
     assert_false(there("reserve"));
 }
 
+/* What the throttle would be told counts for nothing, and costs the servers their accounting. */
+static void test_without_throttle(void **state)
+{
+    (void)state;
+    add_servers();
+    put("sched/debug", "cpu#0\n  .nr_running : 1\nrt_rq[0]:\n  .rt_nr_running : 0\n\ndl_rq[0]:\n  .rt_throttled : 0\n");
+    keep(10, 100);
+    assert_int_equal(value("kernel/sched_rt_runtime_us"), 950000);
+    assert_int_equal(value("kernel/sched_rt_period_us"), 1000000);
+    assert_int_equal(value("sched/fair_server/cpu1/runtime"), 10000000);
+    assert_int_equal(value("sched/fair_server/cpu1/period"), 100000000);
+    assert_int_equal(reserve_put_back(&kernel, top), 0);
+    assert_int_equal(value("sched/fair_server/cpu0/runtime"), 50000000);
+    assert_int_equal(value("sched/fair_server/cpu0/period"), 1000000000);
+
+    put("sched/debug", "rt_rq[0]:/\n  .rt_nr_running : 0\n  .rt_throttled : 0\n\ndl_rq[0]:\n"); /* RT_GROUP_SCHED */
+    keep(10, 0);
+    assert_int_equal(value("kernel/sched_rt_runtime_us"), 900000);
+    assert_int_equal(value("sched/fair_server/cpu1/runtime"), 100000000);
+}
+
 static void test_longer_pieces(void **state)
 {
     (void)state;
@@ -201,6 +224,77 @@ static void test_refused_half_way(void **state)
     }
     refused(10, "fair_server");
     assert_int_equal(value("kernel/sched_rt_runtime_us"), 950000);
+}
+
+/* ---- a kernel that has forgotten the servers' shares ---- */
+
+static double total_bw; /* of all CPUs, as it counts */
+
+static void number_of(const char *path, const char *name, long *number)
+{
+    char other[200];
+    snprintf(other, sizeof(other), "%.*s/%s", (int)(strrchr(path, '/') - path), path, name);
+    *number = value(other + strlen(top) + 1);
+}
+
+/* As Linux 6.12.95: a share is refused that would make the sum negative, or more than is for real time. */
+static int forgetful(void *data, const char *path, int64_t *number, bool set)
+{
+    long runtime, period;
+    double before, after;
+    char text[40];
+    (void)data;
+    if (!set) {
+        *number = value(path + strlen(top) + 1);
+        return 0;
+    }
+    number_of(path, "runtime", &runtime);
+    number_of(path, "period", &period);
+    before = (double)runtime / (double)period;
+    *(strstr(path, "/runtime") ? &runtime : &period) = (long)*number;
+    after = (double)runtime / (double)period;
+    if (after > 1)
+        return -EINVAL;
+    if (total_bw - before + after < -1e-9 || total_bw - before + after > 2 * 0.95)
+        return -EBUSY;
+    total_bw += after - before;
+    snprintf(text, sizeof(text), "%" PRId64 "\n", *number);
+    put(path + strlen(top) + 1, text);
+    return 0;
+}
+
+static void shares(long runtime, long period)
+{
+    assert_int_equal(value("sched/fair_server/cpu0/runtime"), runtime);
+    assert_int_equal(value("sched/fair_server/cpu1/runtime"), runtime);
+    assert_int_equal(value("sched/fair_server/cpu0/period"), period);
+    assert_int_equal(value("sched/fair_server/cpu1/period"), period);
+}
+
+static void test_forgetful(void **state)
+{
+    (void)state;
+    add_servers();
+    put("sched/debug", "rt_rq[0]:\n  .rt_nr_running : 0\n\n");
+    kernel.number = forgetful;
+    total_bw = 0;
+    keep(5, 100); /* the same share in other pieces */
+    shares(5000000, 100000000);
+    assert_int_equal(reserve_put_back(&kernel, top), 0);
+    shares(50000000, 1000000000);
+    refused(2, "busy");
+    shares(50000000, 1000000000);
+    keep(10, 100);
+    shares(10000000, 100000000);
+    total_bw = 0; /* it is read once more */
+    assert_int_equal(reserve_put_back(&kernel, top), -EBUSY);
+    shares(10000000, 100000000); /* 50 ms of 100 would be worse */
+    assert_true(there("reserve"));
+    total_bw = 0.2; /* right again */
+    assert_int_equal(reserve_put_back(&kernel, top), 0);
+    shares(50000000, 1000000000);
+    assert_false(there("reserve"));
+    kernel.number = NULL;
 }
 
 static void test_budgets_of_groups(void **state)
@@ -285,6 +379,8 @@ int main(void)
         cmocka_unit_test_setup(test_throttle, fresh),
         cmocka_unit_test_setup(test_first_value_is_remembered, fresh),
         cmocka_unit_test_setup(test_fair_server, fresh),
+        cmocka_unit_test_setup(test_without_throttle, fresh),
+        cmocka_unit_test_setup(test_forgetful, fresh),
         cmocka_unit_test_setup(test_longer_pieces, fresh),
         cmocka_unit_test_setup(test_somebody_else, fresh),
         cmocka_unit_test_setup(test_no_debugfs, fresh),
