@@ -25,6 +25,8 @@ sums() { # of what is installed or built from; .changes and .buildinfo say when 
 is 'there are ten packages and their source' "$(sums one | grep -cE '(deb|dsc|xz)$')" 12
 is 'the same bytes twice' "$(diff <(sums one) <(sums two))" ''
 
+is 'the examples are there, as sources' "$(dpkg-deb -c "$made"/one/elmer-doc_*.deb | sed -n 's|^-.* \./usr/share/doc/elmer/examples/|./|p' | sort)" "$(examples_of_tree)"
+
 # ---- what Debian's own checks say ----
 said=$(lintian --allow-root --fail-on none --tag-display-limit 0 "$made"/one/*.changes 2>&1)
 is 'lintian has no error and no warning' "$(grep '^[EW]:' <<<"$said")" ''

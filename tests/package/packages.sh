@@ -4,6 +4,7 @@
 #   $version, $next                                 of the tree, and the one after it
 #   plain_debian N NAME..                           workstations without Elmer, whose apt knows these repositories and nothing else
 #   as_typed K COMMAND                              as root on node K; apt asks nobody
+#   examples_of_tree                                what a package has of examples/: sources
 #   leftovers K                                     files there that are Elmer's by their names
 #   packages NAME [VARIABLE=VALUE..] TREE [ARG..]   TREE/package with ARG.. makes the repository $made/NAME; its log is $made/NAME.log
 #
@@ -24,6 +25,8 @@ packages() {
     done
     env "${variables[@]}" "$1/package" --output "$made/$name" "${@:2}" || { tail -n 20 "$made/$name.log"; return 1; }
 }
+
+examples_of_tree() { (cd "$top/examples" && find . -name README.md -o -name '*.[ch]' -o -name '*.py' -o -name '*.sh') | sort; }
 
 plain_debian() { # N NAME..
     local n=$1 k

@@ -1,6 +1,7 @@
 #!/bin/bash
 # rpm/elmer.spec, as far as Debian's rpmbuild can say: it builds what `make dist` makes, and each file is in a package.
 . "$(dirname "$0")/../system/lib.sh"
+. "$(dirname "$0")/packages.sh"
 
 version=$(sed -n 's/^AC_INIT(\[elmer\], \[\([^]]*\)\].*/\1/p' "$top/configure.ac")
 rpm=(--define "_topdir $tmp/rpm" --define "_dbpath $tmp/db" --define "_libdir /usr/lib")
@@ -15,6 +16,7 @@ is 'the packages' "$(cd "$tmp/rpm/RPMS" && find . -name '*.rpm' -printf '%f\n' |
     'elmer elmer-client elmer-doc elmer-rsd libelmer-devel libelmer1'
 like 'examples are packed without PVM, too' "$(rpmspec "${rpm[@]}" --define "_without_pvm 1" -P "$top/rpm/elmer.spec" | grep elmer/examples)" '/elmer/examples$'
 files_of() { rpm "${rpm[@]}" -qp --qf '[%{filemodes:perms} %{filenames}\n]' "$tmp"/rpm/RPMS/*/"$1"-[0-9]*.rpm; }
+is 'the examples are there, as sources' "$(files_of elmer-doc | sed -n 's|^-.*/examples/|./|p' | sort)" "$(examples_of_tree)"
 like 'users of the supervisor cannot read it' "$(files_of elmer-rsd | grep elmer-supervisor)" '^-rwx--x--x '
 of_etc() { sed -n 's|^d[^ ]* /etc/elmer/||p'; }
 is 'directories of fragments' "elmer: $(files_of elmer | of_etc); rsd: $(files_of elmer-rsd | of_etc)" 'elmer: elmer.conf.d; rsd: rsd.conf.d'
