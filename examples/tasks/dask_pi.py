@@ -28,14 +28,15 @@ def main():
     with LocalCluster(n_workers=0, host=os.environ.get("ELMER_ADDRESS", "127.0.0.1"), dashboard_address=None) as cluster:
         workers = subprocess.Popen(["erun", "--each", "dask-worker", cluster.scheduler_address, "--nthreads", "1", "--no-nanny",
                                     "--no-dashboard", "--death-timeout", "60"], stderr=subprocess.DEVNULL)
-        with Client(cluster) as client:
-            client.wait_for_workers(nprocs, timeout=60)
-            hosts = {worker["host"] for worker in client.scheduler_info()["workers"].values()}
-            pi = 4 * sum(client.gather(client.map(inside, range(tasks)))) / (tasks * POINTS)
-            print(f"{nprocs} workers on {len(hosts)} hosts: pi is about {pi:.3f}")
-            client.retire_workers()
-        workers.terminate()
-        workers.wait(30)
+        try:
+            with Client(cluster) as client:
+                client.wait_for_workers(nprocs, timeout=60)
+                hosts = {worker["host"] for worker in client.scheduler_info()["workers"].values()}
+                pi = 4 * sum(client.gather(client.map(inside, range(tasks)))) / (tasks * POINTS)
+                print(f"{nprocs} workers on {len(hosts)} hosts: pi is about {pi:.3f}")
+        finally:
+            workers.kill()  # the end of erun ends what it has started
+            workers.wait()
 
 
 if __name__ == "__main__":

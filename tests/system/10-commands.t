@@ -218,7 +218,7 @@ print(d["schema"], *(s["setting"] + "=" + s["value"] for s in d["settings"]))')"
 as alice 1 equery --json "$first" >"$tmp/json"
 is 'the fields of --json' "$(python3 -c 'import json,sys
 d = json.load(sys.stdin)
-print(d["schema"], *d["jobs"][0])' <"$tmp/json")" 'elmer.jobs/1 id attempt name user uid state level nprocs hosts processors command dir comment output mesh_rows time_limit_ms cpu_limit_ms after waits_for tasks array index tasks_waiting ntasks tasks_ok tasks_failed submitted started ended exit_status signal reason_code reason ahead usage level_seconds polls notice mail_at notify begin_notice end_notice line terminal memory_bytes per_host'
+print(d["schema"], *d["jobs"][0])' <"$tmp/json")" 'elmer.jobs/1 id attempt name user uid state level nprocs hosts processors command dir comment output mesh_rows time_limit_ms cpu_limit_ms warning_signal warning_ms after waits_for tasks array index tasks_waiting ntasks tasks_ok tasks_failed submitted started ended exit_status signal reason_code reason ahead usage level_seconds polls notice mail_at notify begin_notice end_notice line terminal memory_bytes per_host'
 is 'times are RFC 3339 in UTC' "$(python3 -c 'import json,sys,re
 j = json.load(sys.stdin)["jobs"][0]
 print(all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", j[k]) for k in ("submitted", "started", "ended")))' <"$tmp/json")" True
