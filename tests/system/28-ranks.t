@@ -39,10 +39,10 @@ run 250
 END
 energies() { sed -n '/^Step/,/^Loop/p' "$tmp/out" | grep -E '^ *[0-9]'; }
 run --hosts ws1,ws2 4 mpirun.openmpi lmp -in melt -log none
-is 'LAMMPS on two hosts ends well' "$? $(grep -c 'Loop time of .* on 4 procs for 250 steps with 4000 atoms' "$tmp/out")" '0 1'
+is 'LAMMPS on two hosts ends well' "$? $(grep -c 'for 250 steps with 4000 atoms' "$tmp/out") $(grep -o 'with [0-9]* MPI tasks' "$tmp/out")" '0 1 with 4 MPI tasks'
 two=$(energies)
 run --hosts ws1 2 mpirun.openmpi -n 4 --oversubscribe lmp -in melt -log none
-is 'and on one' "$? $(grep -c 'Loop time of .* on 4 procs for 250 steps with 4000 atoms' "$tmp/out")" '0 1'
+is 'and on one' "$? $(grep -c 'for 250 steps with 4000 atoms' "$tmp/out") $(grep -o 'with [0-9]* MPI tasks' "$tmp/out")" '0 1 with 4 MPI tasks'
 is 'six lines of energies' "$(wc -l <<<"$two")" 6
 is 'they are the same' "$two" "$(energies)"
 done_testing
