@@ -8,6 +8,7 @@
 # shellcheck disable=SC2154 # variables of lib.sh
 build_mpi() {
     local m
+    [ "$LAB" = lab ] || export LAB_PACKAGES='openmpi-bin mpich rsync parallel jq lammps' # nodes have them
     for m in openmpi mpich; do
         command -v mpicc.$m >/dev/null || skip_file "no mpicc.$m on this machine: the packages for mpi in tests/lab/packages"
         mpicc.$m -O1 -o "$tmp/mpi.$m" "$here/programs/mpi.c" || bail_out "mpicc.$m"
