@@ -191,13 +191,12 @@ const struct engine_job_end *jobs_task_end(struct engine_job *array)
 {
     struct engine_job_end end = {0};
     struct err err = ERR_INIT;
-    size_t size;
     if (array->of_task)
         return array->of_task;
     struct wire_message submission = array->submission;
     submission.u.submit.lines = ""; /* it has its own, in a column */
-    if (record_end(&submission, &end.json, end.environment_sha256, &err) &&
-        wire_encode(&submission, WIRE_MINOR, &end.json, &size, &err))
+    if (record_end(&submission, &end.json, &end.minor, end.environment_sha256, &err) &&
+        record_json(&submission, &end.json, &end.minor, &err))
         log_error("job=%llu its submission cannot be encoded: %s", (unsigned long long)array->id, err.text);
     return array->of_task = mem_copy(&end, 1, sizeof(end));
 }
@@ -265,7 +264,7 @@ static void drop_environment(struct engine_job *job)
     if (!job->end)
         return; /* engine_persist() has said why */
     char *json = job->end->json;
-    int result = wire_decode(json, strlen(json), WIRE_MINOR, &kept, &err);
+    int result = wire_decode(json, strlen(json), job->end->minor, &kept, &err);
     free(json);
     job->end->json = NULL;
     if (result) {
@@ -434,13 +433,13 @@ struct record *job_record(struct core *core, struct engine_job *job, const struc
         r->nusage = job->nusage;
     }
     if (with_json && job->of) { /* its array stays until the last of its rows is on disk */
-        const char *json = jobs_task_end(job->of)->json;
-        r->json = json ? json : "";
+        const struct engine_job_end *end = jobs_task_end(job->of);
+        r->json = end->json ? end->json : "";
+        r->json_minor = end->minor;
     } else if (with_json) {
         struct err err = ERR_INIT;
         char *json = NULL;
-        size_t size;
-        if (wire_encode(&job->submission, WIRE_MINOR, &json, &size, &err))
+        if (record_json(&job->submission, &json, &r->json_minor, &err))
             log_error("job=%llu its submission cannot be encoded: %s", (unsigned long long)job->id, err.text);
         r->json = arena_strdup(&r->memory, json ? json : "");
         free(json);

@@ -15,6 +15,7 @@
 struct engine_job_end { /* what record_end() says of it */
     char environment_sha256[RECORD_DIGEST_SIZE];
     char *json; /* until jobs_note_ended(): what stays of its submission */
+    unsigned minor;
 };
 
 struct engine_limits { /* limits.c: of a job that runs and has any */

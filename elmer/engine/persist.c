@@ -88,11 +88,12 @@ static void log_change(const struct engine *engine, const struct engine_job *job
 bool engine_end_record(struct record *record, const struct wire_message *submission, struct engine_job_end *end)
 {
     struct err err = ERR_INIT;
-    if (record_end(submission, &end->json, end->environment_sha256, &err)) {
+    if (record_end(submission, &end->json, &end->minor, end->environment_sha256, &err)) {
         log_error("job=%" PRIu64 " its environment stays in the store: %s", record->id, err.text);
         return false;
     }
     record->json = arena_strdup(&record->memory, end->json);
+    record->json_minor = end->minor;
     record->environment_sha256 = arena_strdup(&record->memory, end->environment_sha256);
     return true;
 }

@@ -112,6 +112,7 @@ static void give_up(struct engine *engine, struct found *found, struct record *r
     if (r->array) {
         const struct engine_job_end *of_task = jobs_task_end(jobs_find(&engine->jobs, r->array));
         r->json = of_task->json;
+        r->json_minor = of_task->minor;
         r->environment_sha256 = of_task->environment_sha256;
     } else {
         struct engine_job_end end = {0};

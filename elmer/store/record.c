@@ -32,13 +32,20 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-int record_end(const struct wire_message *submission, char **json, char digest[RECORD_DIGEST_SIZE], struct err *err)
+int record_json(const struct wire_message *submission, char **json, unsigned *minor, struct err *err)
+{
+    size_t size;
+    *minor = wire_minor_said(submission);
+    return wire_encode(submission, *minor, json, &size, err);
+}
+
+int record_end(const struct wire_message *submission, char **json, unsigned *minor, char digest[RECORD_DIGEST_SIZE],
+               struct err *err)
 {
     static_assert(RECORD_DIGEST_SIZE == (int)PKI_DIGEST_SIZE, "the size of a digest");
     const struct wire_strs *environment = &submission->u.submit.environment;
     const char **sorted = mem_array(environment->count, sizeof(*sorted));
     struct wire_message kept = {.type = WIRE_submit, .id = submission->id, .u.submit = submission->u.submit};
-    size_t size;
     if (environment->count) {
         memcpy(sorted, environment->items, environment->count * sizeof(*sorted));
         qsort(sorted, environment->count, sizeof(*sorted), by_text);
@@ -47,7 +54,7 @@ int record_end(const struct wire_message *submission, char **json, char digest[R
     kept.u.submit.ticket = "";
     int result = pki_digest(sorted, environment->count, digest, err);
     free(sorted);
-    return result ? result : wire_encode(&kept, WIRE_MINOR, json, &size, err);
+    return result ? result : record_json(&kept, json, minor, err);
 }
 
 struct wire_strs record_cluster_hosts(const struct record *r, struct arena *memory)

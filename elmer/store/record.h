@@ -36,7 +36,8 @@ struct record {
     const char *token;
     const struct wire_submit *submit; /* NULL in one that goes to the store */
     struct wire_message submission;   /* owned, of one that was read */
-    const char *json; /* what the store shall have of it now, see record_end(); NULL: what it has already */
+    const char *json;    /* what the store shall have of it now, see record_end(); NULL: what it has already */
+    unsigned json_minor; /* see record_json() */
     const struct record_processor *processors;
     uint32_t nprocessors;
     const char *const *hosts; /* those that it may use; nhosts 0: all */
@@ -60,11 +61,15 @@ struct record {
 
 struct record *record_create(void);
 void record_destroy(struct record *record);
+/* A submission as the store has it, in the least minor of the protocol that has all that it says: an elmer of before
+ * can read it, unless it asks for something that came later. json is the caller's. */
+int record_json(const struct wire_message *submission, char **json, unsigned *minor, struct err *err);
 /* What is kept of a submission when its job has ended: all but its ticket, and the environment, which may hold secrets,
- * and the SHA-256 of that, sorted and each with its NUL (env -0 | LC_ALL=C sort -z | sha256sum). json is the caller's.
- */
+ * and the SHA-256 of that, sorted and each with its NUL (env -0 | LC_ALL=C sort -z | sha256sum). json and
+ * minor: as record_json() has them. */
 enum { RECORD_DIGEST_SIZE = 65 };
-int record_end(const struct wire_message *submission, char **json, char digest[RECORD_DIGEST_SIZE], struct err *err);
+int record_end(const struct wire_message *submission, char **json, unsigned *minor, char digest[RECORD_DIGEST_SIZE],
+               struct err *err);
 /* The distinct hosts of its cluster in rank order. */
 struct wire_strs record_cluster_hosts(const struct record *record, struct arena *memory);
 /* For others that wait for it; the job has ended. */

@@ -311,7 +311,7 @@ static int put_job(struct sql_writer *w, const struct record *r, struct err *err
     bind_text(s, 3, r->user);
     bind_text(s, 4, r->token);
     sqlite3_bind_int64(s, 5, r->submitted_ms);
-    sqlite3_bind_int(s, 6, WIRE_MINOR);
+    sqlite3_bind_int(s, 6, (int)r->json_minor);
     bind_text(s, 7, r->json);
     return run(w, PUT_JOB, err);
 }

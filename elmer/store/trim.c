@@ -102,6 +102,7 @@ int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, boo
 struct stripped {
     int64_t job;
     char *json; /* NULL: its submission cannot be read, and stays */
+    unsigned minor;
     char digest[RECORD_DIGEST_SIZE];
 };
 
@@ -111,7 +112,8 @@ static void strip(int64_t job, const char *json, unsigned minor, struct stripped
     struct wire_message submission = {0};
     *stripped = (struct stripped){.job = job};
     if (minor > WIRE_MINOR || wire_decode(json, strlen(json), minor, &submission, &err) ||
-        submission.type != WIRE_submit || record_end(&submission, &stripped->json, stripped->digest, &err)) {
+        submission.type != WIRE_submit ||
+        record_end(&submission, &stripped->json, &stripped->minor, stripped->digest, &err)) {
         log_warning("job=%" PRId64 " its environment stays in the history: %s", job, err.text);
         snprintf(stripped->digest, sizeof(stripped->digest), "?"); /* not again */
     }
@@ -152,14 +154,14 @@ static int write_one(sqlite3 *db, sqlite3_stmt *statement, int64_t job, const ch
 static int write_some(sqlite3 *db, const struct stripped *some, size_t count, struct err *err)
 {
     sqlite3_stmt *job = NULL, *state = NULL;
-    char sql[100];
-    snprintf(sql, sizeof(sql), "UPDATE job SET submission = ?2, minor = %d WHERE id = ?1", WIRE_MINOR);
-    int result = sql_statement(db, sql, &job, err);
+    int result = sql_statement(db, "UPDATE job SET submission = ?2, minor = ?3 WHERE id = ?1", &job, err);
     if (!result)
         result = sql_statement(db, "UPDATE state SET environment_sha256 = ?2 WHERE job = ?1", &state, err);
     for (size_t i = 0; !result && i < count; i++) {
-        if (some[i].json)
+        if (some[i].json) {
+            sqlite3_bind_int(job, 3, (int)some[i].minor);
             result = write_one(db, job, some[i].job, some[i].json, err);
+        }
         if (!result)
             result = write_one(db, state, some[i].job, some[i].digest, err);
     }

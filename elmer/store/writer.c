@@ -24,6 +24,7 @@ void batch_add(struct batch *batch, struct record *record)
         assert(place <= batch->count && old->id == record->id);
         if (old->json && !record->json) {
             record->json = arena_strdup(&record->memory, old->json);
+            record->json_minor = old->json_minor;
         }
         record_destroy(old);
         batch->items[place - 1] = record;

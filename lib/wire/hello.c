@@ -58,6 +58,17 @@ static bool is_said(const struct wire_field *field, const void *at)
     abort();
 }
 
+unsigned wire_minor_said(const struct wire_message *message)
+{
+    const struct wire_object *object = wire_table_message(message->type);
+    unsigned minor = object->since;
+
+    for (const struct wire_field *field = object->fields(); field->name; field++)
+        if (field->since > minor && is_said(field, (const char *)&message->u + field->offset))
+            minor = field->since;
+    return minor;
+}
+
 /* The option of esubmit that sets the field. */
 static const char *option_of(const char *field)
 {

@@ -144,6 +144,9 @@ int wire_encode_frame(const struct wire_message *message, unsigned minor, uint8_
 /* What the message asks for was not known in that minor, and encoding would leave it out: -EPROTONOSUPPORT and the
  * reason. A ticket asks for nothing: an elmer of before takes the submission without, and the hosts decide. */
 int wire_check_said(const struct wire_message *message, unsigned minor, struct err *err);
+/* The least minor that has every field of the message that is not false, 0, "" or empty: encoded and decoded in it, the
+ * message says the same. */
+unsigned wire_minor_said(const struct wire_message *message);
 /* Strict: unknown type or key, missing field, wrong type, over a limit, NUL or invalid UTF-8, too deep, trailing bytes:
  * -EBADMSG and the reason. Free with wire_message_fini(). */
 int wire_decode(const char *json, size_t size, unsigned minor, struct wire_message *message, struct err *err);

@@ -21,7 +21,6 @@ void put(struct bed *bed, const struct of *of)
     const char **only = arena_array(&r->memory, 1, sizeof(*only));
     static const char *const command[] = {"/bin/x"};
     char token[30], *json;
-    size_t size;
 
     snprintf(token, sizeof(token), "t%u", (unsigned)of->id);
     message.u.submit.token = token;
@@ -29,7 +28,7 @@ void put(struct bed *bed, const struct of *of)
     message.u.submit.command.count = 1;
     message.u.submit.after.items = (const char **)&of->after;
     message.u.submit.after.count = of->after != NULL;
-    assert_int_equal(wire_encode(&message, WIRE_MINOR, &json, &size, &err), 0);
+    assert_int_equal(record_json(&message, &json, &r->json_minor, &err), 0);
     r->json = arena_strdup(&r->memory, json);
     free(json);
     r->id = of->id;

@@ -122,8 +122,7 @@ struct record *make(uint64_t id, uint32_t uid, const char *token, enum job_state
             .u.submit = {.token = token, .nprocs = 2, .each = true, .name = "x", .dir = "/d", .command = {command, 2}}};
         struct err err = ERR_INIT;
         char *json;
-        size_t size;
-        assert_int_equal(wire_encode(&m, WIRE_MINOR, &json, &size, &err), 0);
+        assert_int_equal(record_json(&m, &json, &r->json_minor, &err), 0);
         r->json = arena_strdup(&r->memory, json);
         free(json);
     }

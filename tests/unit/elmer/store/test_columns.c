@@ -136,9 +136,7 @@ static struct record *make(void)
     struct wire_message submission;
     struct err err = ERR_INIT;
     char *now = arena_format(&r->memory, "%s}", json), *encoded;
-    size_t size;
-    if (wire_decode(now, strlen(now), 0, &submission, &err) ||
-        wire_encode(&submission, WIRE_MINOR, &encoded, &size, &err))
+    if (wire_decode(now, strlen(now), 0, &submission, &err) || record_json(&submission, &encoded, &r->json_minor, &err))
         fail_msg("%s", err.text);
     r->json = arena_strdup(&r->memory, encoded);
     free(encoded);

@@ -444,6 +444,35 @@ static void what_cannot_be_said_is_refused(void **state)
     assert_non_null(strstr(err.text, "--array: the other side speaks version 1.7"));
 }
 
+/* Nothing is lost in the least version that has all that is said. */
+static void the_least_version_that_says_all(void **state)
+{
+    struct wire_message submit = {.type = WIRE_submit}, top = {.type = WIRE_top}, read;
+    struct err err = ERR_INIT;
+    char *json;
+    size_t size;
+
+    (void)state;
+    assert_int_equal(wire_minor_said(&submit), 0);
+    assert_int_equal(wire_minor_said(&top), 6); /* came with that */
+    submit.u.submit.name = "n";
+    assert_int_equal(wire_minor_said(&submit), 0);
+    submit.u.submit.comment = "c";
+    assert_int_equal(wire_minor_said(&submit), 4);
+    submit.u.submit.tasks = "1-3";
+    submit.u.submit.requeue = true;
+    assert_int_equal(wire_minor_said(&submit), WIRE_ARRAY_MINOR);
+    assert_int_equal(wire_encode(&submit, WIRE_ARRAY_MINOR, &json, &size, &err), 0);
+    assert_null(strstr(json, "terminal")); /* a field of 1.10 */
+    assert_int_equal(wire_decode(json, size, WIRE_ARRAY_MINOR, &read, &err), 0);
+    assert_string_equal(read.u.submit.comment, "c");
+    assert_string_equal(read.u.submit.tasks, "1-3");
+    assert_true(read.u.submit.requeue);
+    assert_int_equal(wire_minor_said(&read), WIRE_ARRAY_MINOR);
+    wire_message_fini(&read);
+    free(json);
+}
+
 /* Left out, it would be about the whole job. */
 static void tasks_that_cannot_be_named_are_refused(void **state)
 {
@@ -469,6 +498,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_said_is_refused),
+        cmocka_unit_test(the_least_version_that_says_all),
         cmocka_unit_test(tasks_that_cannot_be_named_are_refused),
         cmocka_unit_test(frames_are_found_whatever_the_pieces),
         cmocka_unit_test(a_wrong_length_is_refused_before_allocation),
