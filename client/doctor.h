@@ -49,11 +49,12 @@ struct doctor_facts {
     int64_t before_s, after_s; /* the time here, before it was submitted and when its word was there */
 };
 void doctor_judge_facts(struct findings *findings, const char *host, const char *said, const struct doctor_facts *here);
-/* Whether it says this: "pvm yes". */
-bool doctor_said(const char *said, const char *word, const char *value);
+/* The value of such a line; false: there is none. */
+enum { DOCTOR_VALUE_BYTES = 300 };
+bool doctor_find(const char *said, const char *word, char value[DOCTOR_VALUE_BYTES]);
 
-/* Jobs on these hosts: one on each, which tells of it, and one with a virtual machine of PVM over all, and by mpirun,
- * where these are there. They are of whoever calls it, who is not root. */
+/* Jobs on these hosts: one on each, which tells of it, and one with a virtual machine of PVM over all, and by mpirun
+ * or mpiexec, where these are there. They are of whoever calls it, who is not root. */
 struct doctor_host {
     const char *name;
     size_t processors;

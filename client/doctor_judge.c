@@ -18,8 +18,7 @@ enum {
     PROCESSES_MIN = 256,   /* of the user */
     CERTIFICATE_DAYS = 14, /* it is renewed long before */
     FREE_PERCENT_BAD = 2,
-    FREE_PERCENT_WARNING = 10,
-    VALUE_BYTES = 300
+    FREE_PERCENT_WARNING = 10
 };
 #define FREE_BAD ((uint64_t)64 << 20)
 
@@ -152,24 +151,16 @@ bool doctor_judge_view(struct findings *findings, const struct wire_host_view *v
 
 /* ---- what a job there says ---- */
 
-/* The value of a line; false: there is no such line. */
-static bool find(const char *said, const char *word, char value[VALUE_BYTES])
+bool doctor_find(const char *said, const char *word, char value[DOCTOR_VALUE_BYTES])
 {
     size_t length = strlen(word);
 
     for (const char *line = said; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
         if (strncmp(line, word, length) == 0 && line[length] == ' ') {
-            snprintf(value, VALUE_BYTES, "%.*s", (int)strcspn(line + length + 1, "\n"), line + length + 1);
+            snprintf(value, DOCTOR_VALUE_BYTES, "%.*s", (int)strcspn(line + length + 1, "\n"), line + length + 1);
             return true;
         }
     return false;
-}
-
-bool doctor_said(const char *said, const char *word, const char *value)
-{
-    char found[VALUE_BYTES];
-
-    return find(said, word, found) && strcmp(found, value) == 0;
 }
 
 static void judge_clock(struct findings *findings, const char *host, const char *value, const struct doctor_facts *here)
@@ -192,7 +183,7 @@ static void judge_clock(struct findings *findings, const char *host, const char 
 
 static void judge_user(struct findings *findings, const char *host, const char *value, const struct doctor_facts *here)
 {
-    char expected[VALUE_BYTES];
+    char expected[DOCTOR_VALUE_BYTES];
 
     snprintf(expected, sizeof(expected), "%s %" PRIu32, here->user, here->uid);
     if (strcmp(value, expected) == 0)
@@ -231,12 +222,12 @@ static void judge_program(struct findings *findings, const char *host, const cha
 
 void doctor_judge_facts(struct findings *findings, const char *host, const char *said, const struct doctor_facts *here)
 {
-    char value[VALUE_BYTES];
+    char value[DOCTOR_VALUE_BYTES];
     uint64_t free, size;
 
-    if (find(said, "user", value))
+    if (doctor_find(said, "user", value))
         judge_user(findings, host, value, here);
-    if (find(said, "home", value)) {
+    if (doctor_find(said, "home", value)) {
         if (strcmp(value, "yes") == 0)
             finding_add(findings, FINDING_GOOD, host, "home", "is there, and may be written");
         else
@@ -244,7 +235,7 @@ void doctor_judge_facts(struct findings *findings, const char *host, const char 
                         "%s: programs and files of %s are not found there; share the homes, or make it", value,
                         here->user);
     }
-    if (find(said, "own-name", value)) {
+    if (doctor_find(said, "own-name", value)) {
         if (strncmp(value, "127.", 4) == 0)
             finding_add(findings, FINDING_BAD, host, "own-name",
                         "the host's own name is %s there: PVM and MPI tell others that address; give it its own in "
@@ -256,21 +247,21 @@ void doctor_judge_facts(struct findings *findings, const char *host, const char 
         else
             finding_add(findings, FINDING_GOOD, host, "own-name", "is %s there", value);
     }
-    if (find(said, "time", value))
+    if (doctor_find(said, "time", value))
         judge_clock(findings, host, value, here);
-    if (find(said, "files", value))
+    if (doctor_find(said, "files", value))
         judge_limit(findings, host, "open files", "LimitNOFILE", value, FILES_MIN);
-    if (find(said, "processes", value))
+    if (doctor_find(said, "processes", value))
         judge_limit(findings, host, "processes of a user", "LimitNPROC", value, PROCESSES_MIN);
-    if (find(said, "scratch", value) && sscanf(value, "%" SCNu64 " %" SCNu64, &free, &size) == 2)
+    if (doctor_find(said, "scratch", value) && sscanf(value, "%" SCNu64 " %" SCNu64, &free, &size) == 2)
         doctor_judge_disk(findings, host, "scratch", "the directory for files of jobs", free << 10, size << 10);
-    if (find(said, "pvm", value))
+    if (doctor_find(said, "pvm", value))
         judge_program(findings, host, "pvm", value,
                       "is not installed: jobs with --pvm do not start there; apt install pvm");
-    if (find(said, "mpi", value))
+    if (doctor_find(said, "mpi", value))
         judge_program(findings, host, "mpi", value,
                       "neither Open MPI nor MPICH is installed: apt install openmpi-bin, or mpich");
-    if (find(said, "version", value)) {
+    if (doctor_find(said, "version", value)) {
         if (strcmp(value, here->version) == 0)
             finding_add(findings, FINDING_GOOD, host, "version", "%s, as here", value);
         else

@@ -1,7 +1,7 @@
 /* doctor_trial.c - the jobs of eadmin doctor.
  *
  * On each host one, elmer-doctor, which tells of it in its output and waits; the output is read from here, and the job
- * is ended. All of them are submitted before the first is waited for. Then one with PVM and one by mpirun over all of
+ * is ended. All of them are submitted before the first is waited for. Then one with PVM and one by mpirun or mpiexec over all of
  * the hosts that have these. What has not happened in time is told with elmer's own reason, and is ended. */
 #include "config.h"
 
@@ -105,11 +105,11 @@ static char *read_facts(struct elmer *elmer, const struct elmer_job *job)
 {
     static struct part part;
     struct source source;
-    char *said = NULL;
+    char *said = NULL, value[DOCTOR_VALUE_BYTES];
 
     if (source_open(&source, elmer, job, 0, false) < 0 && source_read(&source, 0, false, &part) < 0) {
         said = must(strndup(part.bytes, part.count));
-        if (!doctor_said(said, "end", "yes")) {
+        if (!doctor_find(said, "end", value)) {
             free(said);
             said = NULL;
         }
@@ -153,7 +153,8 @@ static void hear(struct findings *findings, struct elmer *elmer, const struct tr
 static void try_over(struct findings *findings, struct elmer *elmer, const char *word, const struct doctor_host *hosts,
                      char *const *said, size_t count, bool pvm)
 {
-    static const char *const alone[] = {"true", NULL}, *const launched[] = {"mpirun", "true", NULL};
+    char program[DOCTOR_VALUE_BYTES], launcher[DOCTOR_VALUE_BYTES];
+    const char *const alone[] = {"true", NULL}, *const launched[] = {launcher, "true", NULL};
     const char **names = must(calloc(count + 1, sizeof(*names)));
     size_t n = 0, nprocs = 0;
     struct elmer_jobs *jobs = NULL;
@@ -161,8 +162,10 @@ static void try_over(struct findings *findings, struct elmer *elmer, const char 
     uint64_t job;
 
     for (size_t i = 0; i < count; i++) {
-        if (!said[i] || doctor_said(said[i], word, "no"))
+        if (!said[i] || !doctor_find(said[i], word, program) || strcmp(program, "no") == 0)
             continue;
+        if (n == 0)
+            memcpy(launcher, program, sizeof(launcher)); /* it is started on the first */
         names[n++] = hosts[i].name;
         nprocs += hosts[i].processors;
     }

@@ -120,6 +120,10 @@ for k in 1 2; do
 done
 doctor as alice 1 eadmin doctor
 is 'with one the job has run' "$(found good - mpi-job)" 'good - mpi-job has run'
+for k in 1 2; do on $k sh -c 'mkdir -p /root/mpi; mv /usr/bin/mpirun /root/mpi 2>/dev/null; [ ! -e /usr/local/bin/mpirun ] || mv /usr/local/bin/mpirun /usr/local/bin/mpiexec'; done
+doctor as alice 1 eadmin doctor
+is 'with mpiexec alone, too' "$(found good ws2 mpi | grep -c mpiexec) $(found good - mpi-job)" '1 good - mpi-job has run'
+for k in 1 2; do on $k sh -c 'mv /root/mpi/mpirun /usr/bin 2>/dev/null; rm -f /usr/local/bin/mpiexec'; done
 for k in 1 2; do on $k sh -c 'cat >/usr/local/bin/mpirun && chmod 755 /usr/local/bin/mpirun' <"$tmp/ends"; done
 broken 'an mpirun that fails' bad - mpi-job 'the job has failed: .*status 3'
 for k in 1 2; do on $k rm /usr/local/bin/mpirun; done

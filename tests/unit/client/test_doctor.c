@@ -207,9 +207,13 @@ static void test_facts_well(void **state)
         assert_int_equal(findings.items[i].level, FINDING_GOOD);
         assert_string_equal(findings.items[i].host, "ws2");
     }
-    assert_true(doctor_said(WELL, "end", "yes"));
-    assert_false(doctor_said(WELL, "en", "yes"));
-    assert_false(doctor_said("end", "end", "yes"));
+    char value[DOCTOR_VALUE_BYTES];
+    assert_true(doctor_find(WELL, "end", value));
+    assert_string_equal(value, "yes");
+    assert_true(doctor_find(WELL, "mpi", value));
+    assert_string_equal(value, "/usr/bin/mpirun");
+    assert_false(doctor_find(WELL, "en", value));
+    assert_false(doctor_find("end", "end", value));
 }
 
 static void test_facts_broken(void **state)
