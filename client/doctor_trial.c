@@ -1,8 +1,9 @@
 /* doctor_trial.c - the jobs of eadmin doctor.
  *
  * On each host one, elmer-doctor, which tells of it in its output and waits; the output is read from here, and the job
- * is ended. All of them are submitted before the first is waited for. Then one with PVM and one by mpirun or mpiexec over all of
- * the hosts that have these. What has not happened in time is told with elmer's own reason, and is ended. */
+ * is ended. All of them are submitted before the first is waited for. Then one with PVM and one by mpirun or mpiexec
+ * over all of the hosts that have these. What has not happened in time is told with elmer's own reason, and is ended.
+ */
 #include "config.h"
 
 #include "client/doctor.h"
