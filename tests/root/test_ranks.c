@@ -288,35 +288,57 @@ static void test_kill_below_a_spinner(void **state)
     rig_empty(&rig, 2, 2000);
     took = (int)(rig_now_ms() - begin);
     print_message("a job that ignores TERM, below a spinning one: empty after %d ms\n", took);
-    assert_in_range(took, 900, 2000);
+    assert_in_range(took, 900, RIG_WAIT_MS); /* below one that spins it would never be */
     rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 1000);
 }
 
-/* Started below a spinning job it gets to exec nevertheless, and not above its rank. */
+static int by_time(const void *a, const void *b)
+{
+    const int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+    return (one > other) - (one < other);
+}
+
+static void stop_job(uint64_t job)
+{
+    rig_end(&rig, job, 0);
+    rig_empty(&rig, job, 1000);
+}
+
+/* Started below a spinning job it gets to exec nevertheless, and not above its rank. The median, as a disk may hold up
+ * each of them. */
 static void test_start_below_a_spinner(void **state)
 {
+    enum { STARTS = 5, BAR_MS = 500 };
     const char *const argv[] = {helper_path, "spin", NULL};
-    const struct level shared[] = {{1, 0, false}, {2, 1, false}, {3, 2, true}};
+    struct level shared[] = {{1, 0, false}, {2, 1, false}, {3, 2, true}};
+    int64_t took_ms[STARTS];
     size_t count;
-    int64_t begin;
     (void)state;
-    rig_order(&rig, 1, shared, 3);
+    rig_order(&rig, 1, shared, 1);
     rig_open(&rig, 1, 1);
-    rig_open(&rig, 2, 1);
-    rig_open(&rig, 3, 1);
     rig_run(&rig, 1, argv);
-    begin = rig_now_ms();
-    rig_run(&rig, 2, argv);
-    rig_run(&rig, 3, argv);
-    print_message("two starts below a spinning job: %d ms\n", (int)(rig_now_ms() - begin));
-    assert_true(rig_now_ms() - begin < 500);
-    assert_int_equal(rig_wrong(&rig, 2, SCHED_FIFO, 46, &count), 0);
-    assert_int_equal(rig_wrong(&rig, 3, SCHED_OTHER, 0, &count), 0);
-    for (uint64_t job = 1; job <= 3; job++) {
-        rig_end(&rig, job, 0);
-        rig_empty(&rig, job, 1000);
+    for (uint64_t i = 0; i < STARTS; i++) {
+        const uint64_t second = 2 + 2 * i, third = second + 1, generation = 2 + i;
+        shared[1].job = second;
+        shared[2].job = third;
+        rig_order(&rig, generation, shared, 3);
+        rig_open(&rig, second, generation);
+        rig_open(&rig, third, generation);
+        took_ms[i] = -rig_now_ms();
+        rig_run(&rig, second, argv);
+        rig_run(&rig, third, argv);
+        took_ms[i] += rig_now_ms();
+        assert_int_equal(rig_wrong(&rig, second, SCHED_FIFO, 46, &count), 0);
+        assert_int_equal(rig_wrong(&rig, third, SCHED_OTHER, 0, &count), 0);
+        stop_job(second);
+        stop_job(third);
     }
+    qsort(took_ms, STARTS, sizeof(took_ms[0]), by_time);
+    print_message("two starts below a spinning job: %d ms in the median, %d at most, of %d\n", (int)took_ms[STARTS / 2],
+                  (int)took_ms[STARTS - 1], STARTS);
+    assert_true(took_ms[STARTS / 2] < BAR_MS);
+    stop_job(1);
 }
 
 int main(int argc, char **argv)
