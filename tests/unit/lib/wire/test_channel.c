@@ -166,7 +166,7 @@ static void receiving_ends_at_the_deadline(void **state)
     int64_t begin = mono_ms(mono_now());
 
     assert_int_equal(channel_receive(&pair->elmer, &got, in_ms(50), NULL), 0);
-    assert_in_range(mono_ms(mono_now()) - begin, 50, 1000);
+    assert_in_range(mono_ms(mono_now()) - begin, 50, 10000);
     assert_int_equal(channel_receive(&pair->elmer, &got, in_ms(-5), NULL), 0);
     assert_false(pair->elmer.dead);
 }
@@ -305,7 +305,7 @@ static void sending_all_ends_at_the_deadline(void **state)
     begin = mono_ms(mono_now());
     result = channel_send_all(&pair->elmer, &message, in_ms(50), &err);
     assert_int_equal(result, -ETIMEDOUT);
-    assert_in_range(mono_ms(mono_now()) - begin, 50, 1000);
+    assert_in_range(mono_ms(mono_now()) - begin, 50, 10000);
     assert_true(pair->elmer.dead);
 }
 
