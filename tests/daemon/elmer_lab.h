@@ -12,7 +12,7 @@
 
 #include "lib/wire/channel.h"
 
-enum { LAB_WAIT_MS = 10000 };
+enum { LAB_WAIT_MS = 60000 }; /* after a restart elmer waits 10 s for hosts that do not come back */
 
 struct lab {
     char dir[64];

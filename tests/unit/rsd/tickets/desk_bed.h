@@ -9,7 +9,7 @@
 #include "libelmer/client.h"
 #include "rsd/tickets/desk.h"
 
-enum { WAIT_MS = 5000, DESK_PATH = 80 };
+enum { WAIT_MS = 20000, DESK_PATH = 80 };
 extern char named[DESK_PATH]; /* the socket that the caller names: tickets are beside it */
 extern char socket_path[DESK_PATH + 16], rsd_path[DESK_PATH + 16];
 extern uint64_t nprocs;   /* of submission() */
