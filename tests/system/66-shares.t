@@ -1,7 +1,7 @@
 #!/bin/bash
 # Shares: whatever the first job is made of, and whatever the later one, the later one gets what the first leaves and the 5 %
-# that the kernel keeps from real time, and no more. In CPU seconds of their groups, so that it holds wherever it runs. Where the
-# kernel's timers are late it keeps more than 5 %: a bystander in real time, which has nothing to do with Elmer, says how much.
+# that the kernel keeps from real time, and no more. In CPU seconds of their groups, so that it holds wherever it runs. At times
+# the kernel keeps more: a bystander in real time, which has nothing to do with Elmer, says how much.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 

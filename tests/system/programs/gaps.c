@@ -2,8 +2,8 @@
  *
  * gaps CPU SECONDS
  * Wakes every few milliseconds at a rank above all else there, and counts by how much it is late: in the gaps of the
- * throttle, or while a fair server has its turn. These are of a known length only where timers are in time, which those
- * of a virtual machine are not always: gaps of 50 ms have lasted 113. Prints microseconds.
+ * throttle, or while a fair server has its turn. These are not always as long as they are set: gaps of 50 ms have
+ * lasted 113 on a virtual machine. Prints microseconds.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
