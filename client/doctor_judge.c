@@ -113,7 +113,7 @@ static void judge_mode(struct findings *findings, const struct wire_host_view *v
     else
         finding_add(findings, FINDING_BAD, view->host, "real-time",
                     "is not permitted (mode %s): jobs share that host without the order's full force: %s", view->mode,
-                    *view->reason ? view->reason : "journalctl -u rsd there says why");
+                    *view->reason ? view->reason : "journalctl -u 'rsd*' there says why");
     for (size_t i = 0; i < view->lacks.count; i++)
         finding_add(findings, FINDING_WARNING, view->host, "controllers", "%s", view->lacks.items[i]);
     if (view->lacks.count == 0)

@@ -146,8 +146,38 @@ static int find_programs(const struct rsd_config *config, struct err *err)
 
 /* ---- main ---- */
 
+/* A unit of its own: it is joined now and, when it has gone, again (rsd/root/join.c). elmer-spawn is given a connection
+ * that root has made, and makes the next by itself. */
+static int join_tickets(const struct rsd_config *config, struct rsd_tickets *tickets, const struct ticket_serve *serve,
+                        uint64_t begun, bool *certified, struct err *err)
+{
+    static struct ticket_plan plan;
+    char judge[200], grants[200];
+    int result;
+    snprintf(judge, sizeof(judge), "%s/" RSD_JUDGE_SOCKET, config->rundir);
+    snprintf(grants, sizeof(grants), "%s/" RSD_GRANTS_SOCKET, config->rundir);
+    ticket_plan_fill(&plan, serve, begun);
+    tickets->grants = ticket_program_reach(grants, SOCK_SEQPACKET, err);
+    tickets->fd = tickets->grants < 0 ? tickets->grants : ticket_program_join(judge, &plan, err);
+    if (tickets->fd < 0)
+        return tickets->fd;
+    result = ticket_program_ready(tickets->fd, TICKET_READY_MS, certified, err);
+    if (result == -EIO) { /* it has ended to begin anew with this plan */
+        close(tickets->fd);
+        err_clear(err);
+        tickets->fd = ticket_program_join(judge, &plan, err);
+        result = tickets->fd < 0 ? tickets->fd : ticket_program_ready(tickets->fd, TICKET_READY_MS, certified, err);
+    }
+    if (result < 0)
+        return result;
+    rsd_join_rank(result, RSD_UNIT_TICKETS);
+    tickets->plan = &plan;
+    return tickets->fd;
+}
+
 /* Where they are not required, a host without a place for its key goes on as before. */
-static int begin_tickets(const struct rsd_config *config, struct rsd_tickets *tickets, struct err *err)
+static int begin_tickets(const struct rsd_config *config, const uint64_t *units, struct rsd_tickets *tickets,
+                         struct err *err)
 {
     int pair[2] = {-1, -1};
     struct ticket_serve serve = {.path = config->ticket_program,
@@ -162,10 +192,13 @@ static int begin_tickets(const struct rsd_config *config, struct rsd_tickets *ti
                                  .gid = config->ticket_gid};
     struct err why = ERR_INIT;
     bool certified = false;
-    int listener = config->ticket_uid == 0
-                       ? err_set(&why, -ENOENT, "there is no user elmer-ticket: run systemd-sysusers")
-                       : bind_users_socket(config, "ticket.sock", &why);
-    tickets->fd = listener;
+    int listener = -1;
+    if (config->ticket_uid == 0)
+        tickets->fd = err_set(&why, -ENOENT, "there is no user elmer-ticket: run systemd-sysusers");
+    else if (units)
+        tickets->fd = join_tickets(config, tickets, &serve, *units, &certified, &why);
+    else
+        tickets->fd = listener = bind_users_socket(config, "ticket.sock", &why);
     if (listener >= 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
         serve.grants = pair[1];
         tickets->grants = pair[0];
@@ -185,24 +218,24 @@ static int begin_tickets(const struct rsd_config *config, struct rsd_tickets *ti
     return 0;
 }
 
-/* Returns the socket for users. */
-static int prepare(const struct rsd_config *config, uid_t *uid, gid_t *gid, struct err *err)
+/* Returns the socket for users; with units systemd has it. */
+static int prepare(const struct rsd_config *config, bool units, uid_t *uid, gid_t *gid, struct err *err)
 {
     int result = find_user(config, uid, gid, err);
     if (result == 0)
         result = find_programs(config, err);
     if (result == 0)
         result = make_dirs(config, err);
-    return result == 0 ? bind_users_socket(config, "rsd.sock", err) : result;
+    return result == 0 && !units ? bind_users_socket(config, "rsd.sock", err) : result;
 }
 
 /* What may pass is waited for here, and said once, instead of being started again and again. -EPERM: it will not. The
  * service counts as started meanwhile, because that may take long. */
-static int prepare_in_time(const struct rsd_config *config, uid_t *uid, gid_t *gid, struct err *err)
+static int prepare_in_time(const struct rsd_config *config, bool units, uid_t *uid, gid_t *gid, struct err *err)
 {
     struct err before = ERR_INIT;
     int result;
-    while ((result = prepare(config, uid, gid, err)) < 0 && result != -EPERM) {
+    while ((result = prepare(config, units, uid, gid, err)) < 0 && result != -EPERM) {
         if (strcmp(err->text, before.text) != 0)
             log_warning("rsd cannot begin: %s; it tries again every %d s", err->text, RETRY_S);
         sd_notifyf(0, "READY=1\nWATCHDOG=1\nSTATUS=rsd cannot begin: %s; it tries again every %d s", err->text,
@@ -237,37 +270,73 @@ static void remember(const struct rsd_config *config, const char *given)
         close(dir);
 }
 
+/* Whether the network half and elmer-tickets are units, as rsd.service says; else they are children. The sockets of the
+ * units are where the configuration has them by default. */
+static bool has_units(const struct rsd_config *config)
+{
+    static struct rsd_config normal;
+    const char *text = getenv(RSD_UNITS_VARIABLE);
+    if (!text || strcmp(text, "yes") != 0)
+        return false;
+    rsd_config_default(&normal);
+    if (strcmp(config->rundir, normal.rundir) != 0) {
+        log_notice("rundir is not %s: the network half and elmer-tickets are children of rsd, without the sandbox of "
+                   "their units",
+                   normal.rundir);
+        return false;
+    }
+    if (strcmp(config->user, normal.user) != 0 || strcmp(config->network, normal.network) != 0 ||
+        strcmp(config->ticket_program, normal.ticket_program) != 0 ||
+        strcmp(config->ticket_dir, normal.ticket_dir) != 0)
+        log_warning("user, network, ticket_program and ticket_dir of rsd.conf have no effect: use systemctl edit "
+                    "rsd-net and rsd-tickets");
+    return true;
+}
+
+static int run_child(const struct rsd_config *config, struct net_plan *plan, uid_t uid, gid_t gid, int listener,
+                     struct rsd_tickets *tickets, struct err *err)
+{
+    int pair[2];
+    pid_t net;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
+    net = net_start(plan, uid, gid, pair[1], listener, err);
+    close(pair[1]);
+    close(listener);
+    return net < 0 ? net : rsd_root_main(pair[0], net, NULL, config, tickets);
+}
+
 static int run(struct rsd_config *config, const char *given, struct err *err)
 {
     struct rsd_tickets tickets = {.fd = -1, .grants = -1}; /* nothing known of its program yet */
-    int pair[2], listener, result;
     static struct net_plan plan;
-    pid_t net;
+    bool units;
+    int listener, result;
     uid_t uid = 0;
     gid_t gid = 0;
     find_own_users(config);
     log_fields();
-    listener = prepare_in_time(config, &uid, &gid, err);
+    units = has_units(config);
+    listener = prepare_in_time(config, units, &uid, &gid, err);
     if (listener < 0)
         return listener;
     remember(config, given);
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
+    if (units && rsd_begun(config, &plan.begun) < 0)
+        log_warning("the network half and elmer-tickets begin anew with each start of rsd: %s/sup cannot be written",
+                    config->rundir);
     sched_rank(0, (struct order_rank){SCHED_FIFO, ORDER_DAEMON}, false); /* where it is refused, probe.c says why */
-    result = begin_tickets(config, &tickets, err);
+    result = begin_tickets(config, units ? &plan.begun : NULL, &tickets, err);
     if (result < 0) {
         log_error("rsd cannot begin: %s", err->text);
         return begin_again();
     }
-    plan.task = NET_SERVE;
-    plan.config = *config;
-    net = net_start(&plan, uid, gid, pair[1], listener, err);
-    close(pair[1]);
-    close(listener);
-    if (net < 0)
-        return net;
-    result = rsd_root_main(pair[0], net, config, tickets.fd < 0 ? NULL : &tickets);
-    return result < 0 ? begin_again() : result;
+    net_plan_serve(&plan, config);
+    if (units)
+        result =
+            rsd_root_main(-1, 0, &(struct rsd_net_unit){&plan, sizeof(plan)}, config, tickets.fd < 0 ? NULL : &tickets);
+    else
+        result = run_child(config, &plan, uid, gid, listener, tickets.fd < 0 ? NULL : &tickets, err);
+    return result == -ECANCELED ? begin_again() : result;
 }
 
 enum { GO_ON = -1 };

@@ -20,6 +20,14 @@
 #include "rsd/root/caps.h"
 #include "rsd/root/limits.h"
 
+void net_plan_serve(struct net_plan *plan, const struct rsd_config *config)
+{
+    plan->size = sizeof(*plan);
+    snprintf(plan->version, sizeof(plan->version), "%s", PACKAGE_VERSION);
+    plan->task = NET_SERVE;
+    plan->config = *config;
+}
+
 static int plan_file(struct net_plan *plan)
 {
     int fd = memfd_create("elmer-rsd-net", MFD_CLOEXEC | MFD_ALLOW_SEALING);

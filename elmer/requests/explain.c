@@ -103,7 +103,7 @@ static void tell_host(const struct request *request, const struct wire_submit *s
         break;
     case CORE_BAR_DOWN:
         view->text = "it is not there: its rsd has no link to elmer";
-        view->help = "start it, or its rsd (systemctl start rsd), or see why that does not link (journalctl -u rsd)";
+        view->help = "start it, or its rsd (systemctl start rsd), or see why that does not link (journalctl -u 'rsd*')";
         break;
     case CORE_BAR_AWAITED:
     case CORE_BAR_SILENT:

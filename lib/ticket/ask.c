@@ -2,22 +2,39 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "lib/ticket/program.h"
 
-enum { READY_MS = 20000, ANSWER_MS = 2000, TEXTS = 6 };
+enum { ANSWER_MS = 2000, TEXTS = 6 };
+
+/* ---- joining ---- */
 
 static void wait_at_most(int fd, int ms)
 {
-    const struct timeval most = {.tv_sec = ms / 1000};
+    const struct timeval most = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000L};
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
+}
+
+int ticket_program_ready(int fd, int wait_ms, bool *certified, struct err *err)
+{
+    struct ticket_ready ready = {.code = 0};
+    wait_at_most(fd, wait_ms);
+    if (recv(fd, &ready, sizeof(ready), MSG_WAITALL) != (ssize_t)sizeof(ready))
+        return err_set(err, -EIO, "elmer-tickets has not begun");
+    wait_at_most(fd, ANSWER_MS);
+    *certified = ready.certified;
+    if (ready.code < 0)
+        return err_set(err, ready.code, "%.*s", (int)sizeof(ready.text) - 1, ready.text);
+    return ready.pid;
 }
 
 int ticket_program_serve(const struct ticket_serve *serve, int listener, pid_t *pid, bool *certified, struct err *err)
@@ -32,23 +49,54 @@ int ticket_program_serve(const struct ticket_serve *serve, int listener, pid_t *
                                 serve->deny_groups,
                                 serve->required ? "require" : "accept",
                                 NULL};
-    struct ticket_ready ready = {.code = 0};
     int pair[2], result;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
     *pid = ticket_program_start(serve->path, args, serve->uid, serve->gid, pair[1], listener, serve->grants, err);
     close(pair[1]);
-    wait_at_most(pair[0], READY_MS);
-    result = *pid < 0 ? (int)*pid : 0;
-    if (result == 0 && recv(pair[0], &ready, sizeof(ready), MSG_WAITALL) != (ssize_t)sizeof(ready))
-        result = err_set(err, -EIO, "%s has not begun", serve->path);
-    else if (result == 0 && ready.code < 0)
-        result = err_set(err, ready.code, "%.*s", (int)sizeof(ready.text) - 1, ready.text);
-    wait_at_most(pair[0], ANSWER_MS);
-    *certified = ready.certified;
+    result = *pid < 0 ? (int)*pid : ticket_program_ready(pair[0], TICKET_READY_MS, certified, err);
     if (result < 0)
         close(pair[0]);
     return result < 0 ? result : pair[0];
+}
+
+void ticket_plan_fill(struct ticket_plan *plan, const struct ticket_serve *serve, uint64_t begun)
+{
+    memset(plan, 0, sizeof(*plan)); /* two are compared as bytes */
+    plan->size = sizeof(*plan);
+    plan->begun = begun;
+    snprintf(plan->version, sizeof(plan->version), "%s", PACKAGE_VERSION);
+    snprintf(plan->dir, sizeof(plan->dir), "%s", serve->dir);
+    snprintf(plan->host, sizeof(plan->host), "%s", serve->host);
+    snprintf(plan->hosts, sizeof(plan->hosts), "%s", serve->hosts);
+    snprintf(plan->users, sizeof(plan->users), "%s", serve->users);
+    snprintf(plan->deny_users, sizeof(plan->deny_users), "%s", serve->deny_users ? serve->deny_users : "");
+    snprintf(plan->deny_groups, sizeof(plan->deny_groups), "%s", serve->deny_groups ? serve->deny_groups : "");
+    plan->required = serve->required;
+}
+
+int ticket_program_reach(const char *path, int type, struct err *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), result;
+    if (fd < 0)
+        return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
+    if (snprintf(address.sun_path, sizeof(address.sun_path), "%s", path) < (int)sizeof(address.sun_path) &&
+        connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && fcntl(fd, F_SETFL, 0) == 0)
+        return fd;
+    result = err_set(err, -errno, "cannot connect to %s: %s", path, strerror(errno));
+    close(fd);
+    return result;
+}
+
+int ticket_program_join(const char *path, const struct ticket_plan *plan, struct err *err)
+{
+    int fd = ticket_program_reach(path, SOCK_STREAM, err);
+    if (fd < 0 || send(fd, plan, sizeof(*plan), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*plan))
+        return fd;
+    err_set(err, -EIO, "cannot speak to %s: %s", path, strerror(errno));
+    close(fd);
+    return -EIO;
 }
 
 /* ---- asking ---- */

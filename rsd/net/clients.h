@@ -32,5 +32,7 @@ void clients_free(struct clients *clients);
 void clients_relayed(struct clients *clients, const struct wire_relayed *relayed);
 /* The link to elmer is gone: whoever waits for an answer is told, and may ask again. */
 void clients_offline(struct clients *clients);
+/* As many descriptors as the connections to one socket may take, as far as that is allowed. */
+void clients_want_files(void);
 
 #endif

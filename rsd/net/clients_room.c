@@ -7,9 +7,11 @@
  * before is not told; then the user's budget ends the connection. */
 #include "config.h"
 
+#include <sys/resource.h>
+
 #include "rsd/net/clients_internal.h"
 
-enum { FULL = 256 << 10, ROOM_MINOR = 5 /* of the message */ };
+enum { FULL = 256 << 10, FILES = 8192, ROOM_MINOR = 5 /* of the message */ };
 
 static bool is_short(const struct client *c)
 {
@@ -54,4 +56,14 @@ void client_note_room(struct client *c)
     if (c->full && !is_short(c))
         tell(c, true);
     clients_wake_user(c->all, c->quota);
+}
+
+void clients_want_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= FILES)
+        return;
+    limit.rlim_cur = limit.rlim_max < FILES ? limit.rlim_max : FILES;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
 }

@@ -6,7 +6,8 @@
  * the root half's events are dropped. While a link is READY, orders pass down, events pass up, unchanged; we look at
  * them only to know which processors a job uses (usage.c). Local users' requests and their answers pass by clients.c.
  * Each report interval the utilisation goes to elmer. SIGTERM or the end of the root half: everything is closed within
- * a second or so, and we return. Jobs do not notice.
+ * a second or so, and we return. Jobs do not notice. As a unit of its own (door.c) it goes on without root half, and
+ * without link to elmer, until that joins again: then a new link begins, and all is said again.
  * We decide nothing and have no rights: what we pass down is checked again by the root half.
  */
 #include "config.h"
@@ -15,19 +16,22 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/base/log.h"
+#include "lib/base/service.h"
 #include "lib/base/str.h"
 #include "lib/net/link.h"
 #include "lib/pki/renewal.h"
 #include "rsd/net/clients.h"
+#include "rsd/net/door.h"
 #include "rsd/net/facts.h"
 #include "rsd/net/host_renewal.h"
 #include "rsd/net/launchers.h"
 #include "rsd/net/net.h"
 #include "rsd/net/own_name.h"
+#include "rsd/net/passes.h"
+#include "rsd/net/report.h"
 #include "rsd/net/uplink.h"
 #include "rsd/net/usage.h"
 
@@ -36,12 +40,13 @@ enum {
     REPORT_MIN_MS = 50,
     REPORT_FIRST_MS = 500, /* the first report of a link comes early: jobs may wait for it */
 };
-enum { STOP_MS = 3000, FILES = 8192, USED_MAX = 4096 };
+enum { STOP_MS = 3000 };
 
 struct net {
     uv_loop_t loop;
     const struct rsd_config *config;
-    struct link *root;
+    struct link *root; /* NULL: it is away */
+    struct door *door; /* where it joins; NULL: we are its child */
     struct uplink *uplink;
     struct renewal *renewal; /* NULL: links have no certificates */
     struct clients *clients;
@@ -57,19 +62,12 @@ struct net {
     struct log_limit limit;
 };
 
-static const bool passes_down[WIRE_TYPE_COUNT] = {
-    [WIRE_order] = true,     [WIRE_open] = true,   [WIRE_start] = true,       [WIRE_taken] = true,
-    [WIRE_end] = true,       [WIRE_forget] = true, [WIRE_pvm_spawned] = true, [WIRE_pvm_finish] = true,
-    [WIRE_read_file] = true, [WIRE_signal] = true,
-};
-static const bool passes_up[WIRE_TYPE_COUNT] = {
-    [WIRE_ordered] = true,       [WIRE_opened] = true,    [WIRE_open_failed] = true, [WIRE_started] = true,
-    [WIRE_start_failed] = true,  [WIRE_line] = true,      [WIRE_exited] = true,      [WIRE_empty] = true,
-    [WIRE_memory_struck] = true, [WIRE_lost] = true,      [WIRE_pvm_spawn] = true,   [WIRE_pvm_ready] = true,
-    [WIRE_pvm_failed] = true,    [WIRE_file_part] = true,
-};
-
 static void stop(struct net *net, int result);
+
+static bool root_ready(const struct net *net)
+{
+    return net->root && link_ready(net->root);
+}
 
 /* ---- greeting ---- */
 
@@ -108,9 +106,11 @@ static void on_name(void *data)
 
 static int send_root(struct net *net, const struct wire_message *message)
 {
-    int result = link_send(net->root, message);
+    int result = net->root ? link_send(net->root, message) : -ENOTCONN;
 
-    if (result != 0 && !net->stopping) {
+    if (result != 0 && net->root && net->door) {
+        link_close(net->root, "cannot be told something"); /* on_root_close() follows, and it joins again */
+    } else if (result != 0 && !net->door && !net->stopping) {
         log_error("the root half cannot be told %s (%s); rsd starts again", wire_type_name(message->type),
                   strerror(-result));
         stop(net, -EPIPE);
@@ -125,7 +125,7 @@ static void on_greeting(void *data)
 
     drop_state(net);
     own_name_resolve(&net->name);
-    if (!link_ready(net->root)) /* on_root_ready() asks */
+    if (!root_ready(net)) /* on_root_ready() asks */
         return;
     if (send_root(net, &resync) == 0)
         net->resyncs++;
@@ -139,7 +139,7 @@ static void on_why(void *data)
     char text[700] = "";
     struct wire_message uplink = {.type = WIRE_uplink, .u.uplink.text = text};
 
-    if (!link_ready(net->root) || net->stopping || (!*why && !net->said_why))
+    if (!root_ready(net) || net->stopping || (!*why && !net->said_why))
         return;
     net->said_why = *why;
     if (*why)
@@ -181,15 +181,6 @@ static void take_state(struct net *net, struct wire_message *message)
 
 /* ---- what passes ---- */
 
-static void note_order(struct net *net, const struct wire_order *order)
-{
-    for (size_t i = 0; i < order->entries.count; i++) {
-        const struct wire_order_entry *entry = &order->entries.items[i];
-
-        usage_add_job(&net->usage, entry->job, (uint32_t)entry->attempt, entry->cpus.items, entry->cpus.count, true);
-    }
-}
-
 static void on_elmer_message(struct wire_message *message, void *data)
 {
     struct net *net = data;
@@ -204,7 +195,7 @@ static void on_elmer_message(struct wire_message *message, void *data)
     }
     if (passes_down[message->type]) {
         if (message->type == WIRE_order)
-            note_order(net, &message->u.order);
+            report_order(&net->usage, &message->u.order);
         if (message->type == WIRE_open)
             usage_add_job(&net->usage, message->u.open.job, (uint32_t)message->u.open.attempt,
                           message->u.open.cpus.items, message->u.open.cpus.count, true);
@@ -247,44 +238,61 @@ static void on_root_close(struct link *link, const char *text, void *data)
 {
     struct net *net = data;
 
-    (void)link;
+    if (link != net->root)
+        return; /* it has joined again meanwhile */
     net->root = NULL;
     if (!net->stopping)
         log_notice("the root half has gone: %s", text);
-    stop(net, 0);
+    if (!net->door) {
+        stop(net, 0);
+    } else if (!net->stopping) {
+        net->resyncs = 0;
+        service_notify("STATUS=waits for rsd");
+        uplink_hold(net->uplink, "rsd is not running here, or just starting: see systemctl status rsd");
+    }
+}
+
+static int open_root(struct net *net, int fd, struct err *err)
+{
+    static const struct link_callbacks callbacks = {
+        .on_ready = on_root_ready, .on_message = on_root_message, .on_close = on_root_close};
+    static const struct link_options options = {
+        .program = "rsd", .peer = WIRE_FROM_ROOT, .out_max = ROOT_OUT_MAX, .no_hello = true};
+
+    net->root = NULL;
+    return link_open_fd(&net->loop, fd, &options, &callbacks, net, &net->root, err);
+}
+
+/* What it does not know of us it is told by on_root_ready(), and what we do not know of it by a new link. */
+static void on_joined(int fd, void *data)
+{
+    struct net *net = data;
+    struct link *before = net->root;
+    struct err err = ERR_INIT;
+
+    if (fd < 0) {
+        stop(net, SERVICE_AGAIN);
+        return;
+    }
+    net->resyncs = 0;
+    uplink_hold(net->uplink, "rsd has started again");
+    if (open_root(net, fd, &err) != 0)
+        log_error("rsd cannot be joined: %s", err.text);
+    else
+        service_notify("STATUS=");
+    if (before)
+        link_close(before, "it has joined again");
+    if (net->root)
+        uplink_hold(net->uplink, NULL);
 }
 
 /* ---- reports ---- */
 
-static void send_report(struct net *net)
-{
-    size_t count = net->usage.ncpus;
-    struct wire_message report = {.type = WIRE_report};
-    struct wire_used *used = calloc(USED_MAX, sizeof(*used));
-    struct err err = ERR_INIT;
-    double *busy = calloc(2 * count + 1, sizeof(*busy));
-    int result;
-
-    uplink_heard(net->uplink, &report.u.report.heard,
-                 &report.u.report.since_heard_ms); /* before: rather too old than too new */
-    result = busy && used ? usage_sample(&net->usage, &report.u.report.interval_ms, busy, busy + count, &err) : -ENOMEM;
-
-    report.u.report.used.items = used;
-    report.u.report.used.count = result == 0 ? usage_used(&net->usage, used, USED_MAX) : 0;
-    report.u.report.busy = (struct wire_doubles){busy, count};
-    report.u.report.jobs = (struct wire_doubles){busy + count, count};
-    facts_memory("/proc/meminfo", &report.u.report.memory_bytes, &report.u.report.memory_free_bytes);
-    if (result == 0)
-        (void)uplink_send(net->uplink, &report);
-    else if (result != -EAGAIN && log_allowed(&net->limit, 10, 60000))
-        log_warning("no report of the utilisation: %s", err.text);
-    free(busy);
-    free(used);
-}
-
 static void on_report_timer(uv_timer_t *timer)
 {
-    send_report(timer->data);
+    struct net *net = timer->data;
+
+    report_send(&net->usage, net->uplink, &net->limit);
 }
 
 static void on_ready(const struct wire_host_welcome *welcome, void *data)
@@ -368,6 +376,8 @@ static void stop(struct net *net, int result)
     net->renewal = NULL;
     if (net->clients)
         clients_stop(net->clients);
+    if (net->door)
+        door_close(net->door);
     if (net->root)
         link_close(net->root, "the network half ends");
     own_name_close(&net->name);
@@ -383,16 +393,6 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     log_notice("ends by %s", number == SIGTERM ? "SIGTERM" : "SIGINT");
     stop(handle->data, 0);
-}
-
-static void raise_files(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= FILES)
-        return;
-    limit.rlim_cur = limit.rlim_max < FILES ? limit.rlim_max : FILES;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void init_handles(struct net *net)
@@ -431,8 +431,6 @@ static void prepare_renewal(struct net *net, const char *pki)
 
 static int begin(struct net *net, int root_fd, int listen_fd, struct err *err)
 {
-    static const struct link_callbacks root_callbacks = {
-        .on_ready = on_root_ready, .on_message = on_root_message, .on_close = on_root_close};
     static const struct uplink_callbacks uplink_callbacks = {.on_greeting = on_greeting,
                                                              .on_ready = on_ready,
                                                              .on_message = on_elmer_message,
@@ -443,8 +441,6 @@ static int begin(struct net *net, int root_fd, int listen_fd, struct err *err)
         .send = send_for_client, .why = why_offline, .minor = minor_of_elmer};
     const struct clients_limits limits = {net->config->user_connections, net->config->user_requests,
                                           net->config->user_requests_burst};
-    struct link_options root_options = {
-        .program = "rsd", .peer = WIRE_FROM_ROOT, .out_max = ROOT_OUT_MAX, .no_hello = true};
     const char *pki = net->config->elmer[0] == '/' ? NULL : net->config->pki;
     int result;
 
@@ -458,7 +454,9 @@ static int begin(struct net *net, int root_fd, int listen_fd, struct err *err)
         return err_set(err, -ENOMEM, "out of memory");
     }
     prepare_renewal(net, pki);
-    result = link_open_fd(&net->loop, root_fd, &root_options, &root_callbacks, net, &net->root, err);
+    result = open_root(net, root_fd, err);
+    if (result == 0 && net->door)
+        result = door_open(net->door, &net->loop, on_joined, net, err);
     if (result == 0 && listen_fd >= 0)
         result = clients_create(&net->loop, listen_fd, &limits, &clients_callbacks, net, &net->clients, err);
     else if (listen_fd >= 0)
@@ -466,9 +464,9 @@ static int begin(struct net *net, int root_fd, int listen_fd, struct err *err)
     return result;
 }
 
-int rsd_net_main(int root_fd, int listen_fd, const struct rsd_config *config)
+int rsd_net_main(int root_fd, int listen_fd, struct door *door, const struct rsd_config *config)
 {
-    struct net net = {.config = config};
+    struct net net = {.config = config, .door = door};
     struct err err = ERR_INIT;
     int result = uv_loop_init(&net.loop);
 
@@ -479,7 +477,7 @@ int rsd_net_main(int root_fd, int listen_fd, const struct rsd_config *config)
         return result;
     }
     signal(SIGPIPE, SIG_IGN);
-    raise_files();
+    clients_want_files();
     result = begin(&net, root_fd, listen_fd, &err);
     if (result != 0) {
         log_error("the network half cannot begin: %s", err.text);

@@ -1,4 +1,6 @@
-/* plan.h - what rsd tells the program of its network half: a sealed file in memory. Both are of one build. */
+/* plan.h - what rsd tells the program of its network half: a sealed file in memory, or, where that is a unit of its
+ * own, the first that it says to it; then NET_SERVE, and it is answered with an int32_t, the number of the process.
+ * Both are of one build. */
 #ifndef RSD_NET_PLAN_H
 #define RSD_NET_PLAN_H
 
@@ -19,10 +21,13 @@ struct net_plan {
     uint32_t size; /* of this struct: another one is of another build */
     char version[28];
     enum net_task task;
+    uint64_t begun; /* of a unit: see rsd_begun() */
     struct rsd_config config;
     char elmer[sizeof((struct rsd_config *)0)->elmer], name[sizeof((struct rsd_config *)0)->name]; /* NET_ENROL */
     struct token token;
     char ticket_key[NET_TICKET_KEY_SIZE]; /* "": there is none */
 };
+/* Size, version, task and configuration. */
+void net_plan_serve(struct net_plan *plan, const struct rsd_config *config);
 
 #endif

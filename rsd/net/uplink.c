@@ -72,10 +72,10 @@ struct uplink {
     uv_timer_t timer;
     unsigned pause_ms;
     unsigned heartbeat_ms, missed;
-    bool greeted, refused, stopping;
-    uint64_t heard_ping; /* its id, 0: welcome; and when */
-    int64_t heard_ms;    /* CLOCK_BOOTTIME */
-    int64_t hello_ms;    /* host_hello was sent, and no order has come since; 0: not so. CLOCK_BOOTTIME */
+    bool greeted, refused, stopping, held; /* held: nobody is there for whom a link would be */
+    uint64_t heard_ping;                   /* its id, 0: welcome; and when */
+    int64_t heard_ms;                      /* CLOCK_BOOTTIME */
+    int64_t hello_ms; /* host_hello was sent, and no order has come since; 0: not so. CLOCK_BOOTTIME */
     struct kept *kept;
     size_t nkept, kept_bytes;
     char why[1024];
@@ -181,6 +181,15 @@ void uplink_drop(struct uplink *u, const char *text)
         return;
     leave(u, text);
     link_close(u->link, text);
+}
+
+void uplink_hold(struct uplink *u, const char *why)
+{
+    u->held = why != NULL;
+    if (why)
+        uplink_drop(u, why);
+    else if (u->state == UPLINK_OFFLINE)
+        arm(u, 0, 0);
 }
 
 /* ---- the beginning of a link ---- */
@@ -350,7 +359,8 @@ static void on_timer(uv_timer_t *timer)
 
     switch (u->state) {
     case UPLINK_OFFLINE:
-        dial(u);
+        if (!u->held)
+            dial(u);
         break;
     case UPLINK_GREETING:
         uplink_drop(u, u->greeted ? "elmer does not answer host_hello"

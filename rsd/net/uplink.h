@@ -42,6 +42,8 @@ int uplink_send(struct uplink *uplink, const struct wire_message *message);
 int uplink_offer(struct uplink *u, const struct wire_message *message);
 /* Give this link up and dial again. */
 void uplink_drop(struct uplink *uplink, const char *text);
+/* The same, and do not dial before it is called with NULL. */
+void uplink_hold(struct uplink *uplink, const char *why);
 /* The last ping of elmer that was heard, 0: none since its welcome, and how long ago that was. Nothing without a link.
  */
 void uplink_heard(const struct uplink *uplink, uint64_t *ping, uint64_t *since_ms);

@@ -124,8 +124,17 @@ static int become(const struct root *root)
     return 0;
 }
 
+static struct spawn_grants grants_of(const struct root *root)
+{
+    struct spawn_grants grants = {.fd = root->tickets ? root->tickets->grants : -1};
+    if (root->tickets && root->tickets->plan)
+        snprintf(grants.path, sizeof(grants.path), "%s/" RSD_GRANTS_SOCKET, root->config->rundir);
+    return grants;
+}
+
 int hand_over(struct root *root, struct err *err)
 {
+    const struct spawn_grants grants = grants_of(root);
     int result = give_place(root);
     if (result < 0)
         return err_set(err, result, "cannot give %s to elmer-jobs: %s", root->groups, strerror(-result));
@@ -134,9 +143,13 @@ int hand_over(struct root *root, struct err *err)
     if (result < 0)
         return err_set(err, result, "cannot give %s/sup to elmer-jobs: %s", root->config->rundir, strerror(-result));
     root->spawn_pid = spawn_start(root->config, &root->limits, root->users, root->groups, root->groups_fd, root->tmp_fd,
-                                  root->tickets ? root->tickets->grants : -1, &root->spawn_fd, err);
+                                  &grants, &root->spawn_fd, err);
     if (root->spawn_pid < 0)
         return root->spawn_pid;
+    if (grants.fd >= 0) { /* elmer-spawn's alone */
+        close(root->tickets->grants);
+        root->tickets->grants = -1;
+    }
     result = become(root);
     return result < 0 ? err_set(err, result, "cannot put root down: %s", strerror(-result)) : 0;
 }

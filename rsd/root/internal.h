@@ -181,6 +181,9 @@ struct root {
     struct root_job **jobs; /* in order of their opening */
     size_t job_count, job_capacity;
     struct channel net;
+    const struct rsd_net_unit *net_unit; /* NULL: it is a child */
+    bool net_joining;                    /* it has not answered yet */
+    int64_t net_join_ms;                 /* until when it has to; while it is away (net.fd is -1) the next try */
     pid_t net_pid, spawn_pid;
     int spawn_fd; /* elmer-spawn's line: see spawn.h */
     bool spawn_gone;
@@ -231,6 +234,20 @@ void tell_empty(struct root *root, uint64_t job, uint32_t attempt, uint64_t id, 
 void tell_state(struct root *root, uint64_t id);
 void tell_supervisor(struct root_job *job, const struct wire_message *message);
 void tell_held(struct root_job *job, bool held); /* its supervisor: until it is false, so that it wakes up once */
+
+/* join.c: the network half and elmer-tickets where they are units */
+enum { NET_OUT_MAX = 64 << 20 };
+bool join_net_there(const struct root *root);      /* always, of a child */
+void join_net_due(struct root *root, int64_t now); /* look for it, if it is time */
+int64_t join_net_next(const struct root *root);    /* when that is; INT64_MAX: never */
+bool join_net_answered(struct root *root);         /* after POLLIN: it is there, and what follows are frames */
+void join_net_lost(struct root *root, const char *why);
+void join_tickets_due(struct root *root, int64_t now); /* the same for elmer-tickets */
+int64_t join_tickets_next(const struct root *root);
+void join_tickets_news(struct root *root); /* after POLLIN on tickets->fd, when nothing was asked */
+/* Before asking, or again because it has gone; until then (mono_ms). False: it is not there. */
+bool join_tickets_await(const struct root *root, bool again, int64_t deadline_ms);
+enum { TICKETS_BACK_MS = 3000 };
 
 /* verbs.c: what the network half may ask for */
 void verbs_run(struct root *root, const struct wire_message *message);

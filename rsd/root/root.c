@@ -9,8 +9,9 @@
  * A job with a lease ends without a verb when elmer is not heard for too long (host_lease.c).
  *
  * Start: place for the groups, probe of the classes, adoption of what an earlier root half has left, READY=1.
- * End: SIGTERM, or the network half has gone or talked garbage (status 1, systemd starts both again), or SIGHUP: the
- * files have changed, and were checked by elmer-rsd-admin (RSD_EXIT_AGAIN). Jobs live on.
+ * End: SIGTERM, or the network half has gone or talked garbage (status 1, systemd starts both again; as a unit it is
+ * joined again instead, see join.c), or SIGHUP: the files have changed, and were checked by elmer-rsd-admin
+ * (RSD_EXIT_AGAIN). Jobs live on.
  */
 #include "config.h"
 
@@ -37,7 +38,7 @@
 #include "rsd/root/root.h"
 #include "rsd/root/watcher.h"
 
-enum { NET_OUT_MAX = 64 << 20, FIXED_FDS = 3, WATCHER_MS = 1000, WATCHER_LATER_MS = 60000, WATCHERS_IN_VAIN = 3 };
+enum { FIXED_FDS = 4, WATCHER_MS = 1000, WATCHER_LATER_MS = 60000, WATCHERS_IN_VAIN = 3 };
 
 static void stop(struct root *root, int status)
 {
@@ -89,14 +90,15 @@ static void put_reserve_back(struct root *root)
     reserve_put_back(&kernel, dir);
 }
 
-static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct rsd_config *config,
-                     struct rsd_tickets *tickets, struct err *err)
+static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct rsd_net_unit *net_unit,
+                     const struct rsd_config *config, struct rsd_tickets *tickets, struct err *err)
 {
     int64_t now = mono_ms(mono_now());
     int result, refusal;
     *root = (struct root){.config = config,
                           .tickets = tickets,
                           .net_pid = net_pid,
+                          .net_unit = net_unit,
                           .net = {.fd = -1},
                           .signal_fd = -1,
                           .reaper_fd = -1,
@@ -106,7 +108,7 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
                           .tmp_fd = -1};
     boost_init(root, now);
     limits_of_daemon(&root->limits);
-    result = channel_init(&root->net, fd_net, WIRE_FROM_HOST, NET_OUT_MAX);
+    result = net_unit ? 0 : channel_init(&root->net, fd_net, WIRE_FROM_HOST, NET_OUT_MAX);
     if (result < 0)
         return err_set(err, result, "cannot use the channel of the network half: %s", strerror(-result));
     root->net.minor = WIRE_MINOR; /* both halves are of one build */
@@ -150,7 +152,8 @@ static void root_fini(struct root *root)
     free(root->jobs);
     order_fini(&root->order);
     admission_fini(&root->admission);
-    channel_fini(&root->net);
+    if (root->net.fd >= 0)
+        channel_fini(&root->net);
     if (root->signal_fd >= 0)
         close(root->signal_fd);
     if (root->reaper_fd >= 0)
@@ -190,9 +193,25 @@ static void net_read(struct root *root)
     }
     if (root->stop || (filled >= 0 && got >= 0))
         return;
+    if (root->net_unit) {
+        join_net_lost(root, filled == -EPIPE ? "has ended" : err.text);
+        return;
+    }
     log_error("the network half %s: %s; stopping, jobs live on", filled == -EPIPE ? "has ended" : "is out of order",
               err.text);
     stop(root, 1);
+}
+
+static void net_events(struct root *root, const struct pollfd *event)
+{
+    if (root->net_unit && root->net.fd >= 0 && root->net.dead)
+        join_net_lost(root, "does not read");
+    if (event->fd < 0 || event->fd != root->net.fd || !event->revents || !join_net_answered(root))
+        return;
+    if (event->revents & POLLOUT)
+        channel_flush(&root->net);
+    if (event->revents & (POLLIN | POLLHUP | POLLERR))
+        net_read(root);
 }
 
 static void child_ended(struct root *root, pid_t pid)
@@ -214,7 +233,7 @@ static void child_ended(struct root *root, pid_t pid)
         }
         return;
     }
-    if (root->tickets && pid == root->tickets->pid && !root->stop) {
+    if (root->tickets && root->tickets->pid > 0 && pid == root->tickets->pid && !root->stop) {
         log_error("elmer-tickets has ended; stopping, jobs live on");
         stop(root, 1);
         return;
@@ -305,6 +324,7 @@ static int64_t job_next(const struct root_job *job)
 static int timeout_ms(const struct root *root)
 {
     int64_t now = mono_ms(mono_now()), next = ranks_next(root), lease_ms = leases_next_ms(root);
+    next = earlier(earlier(next, join_net_next(root)), join_tickets_next(root));
     if (root->watchdog_us > 0)
         next = earlier(next, root->watchdog_ms);
     for (size_t i = 0; i < root->job_count; i++)
@@ -330,6 +350,7 @@ static nfds_t fill_fds(const struct root *root, struct pollfd *fds)
                              .events = (short)(POLLIN | (channel_wants_write(&root->net) ? POLLOUT : 0))};
     fds[1] = (struct pollfd){.fd = root->signal_fd, .events = POLLIN};
     fds[2] = (struct pollfd){.fd = root->reaper_fd, .events = POLLIN};
+    fds[3] = (struct pollfd){.fd = root->tickets && root->tickets->plan ? root->tickets->fd : -1, .events = POLLIN};
     for (size_t i = 0; i < root->job_count; i++) {
         const struct root_job *job = root->jobs[i];
         bool ending = job->state == JOB_TERMINATING || job->state == JOB_KILLING;
@@ -414,10 +435,13 @@ static int turn(struct root *root, struct pollfd *fds)
         if (i < root->job_count && root->jobs[i] == job)
             job_events(root, job, entry, entry + 1);
     }
-    if (fds[0].revents & POLLOUT)
-        channel_flush(&root->net);
-    if (fds[0].revents & (POLLIN | POLLHUP | POLLERR))
-        net_read(root);
+    if (fds[3].revents && fds[3].fd == root->tickets->fd) /* else it was joined again in this turn */
+        join_tickets_news(root);
+    join_tickets_due(root, now);
+    if (root->tickets && root->tickets->gone)
+        stop(root, 1);
+    join_net_due(root, now);
+    net_events(root, &fds[0]);
     ranks_sweep(root, now);
     charge_turn(root, ready == 0, charged_ns);
     return 0;
@@ -447,12 +471,13 @@ static int loop(struct root *root)
     return root->status;
 }
 
-int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config, struct rsd_tickets *tickets)
+int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_net_unit *net_unit, const struct rsd_config *config,
+                  struct rsd_tickets *tickets)
 {
     struct err err = ERR_INIT;
     struct root root;
     int status;
-    if (root_init(&root, fd_net, net_pid, config, tickets, &err) < 0) {
+    if (root_init(&root, fd_net, net_pid, net_unit, config, tickets, &err) < 0) {
         log_error("%s", err.text);
         root_fini(&root);
         return -ECANCELED;
@@ -464,8 +489,10 @@ int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config, st
     status = loop(&root);
     weights_give_back(&root);
     sd_notify(0, "STOPPING=1");
-    if (status == 0) /* else systemd starts us again */
+    if (status == 0) { /* else systemd starts us again */
         put_reserve_back(&root);
+        rsd_begun_end(config);
+    }
     root_fini(&root);
     return status;
 }

@@ -22,14 +22,15 @@ enum { ASIDE = 10, MAX_FDS = 2 };
 
 /* ---- start ---- */
 
-static int plan_file(const struct rsd_config *config, const char *users, const char *groups, int grants)
+static int plan_file(const struct rsd_config *config, const char *users, const char *groups,
+                     const struct spawn_grants *grants)
 {
     static struct spawn_plan plan;
     int fd = memfd_create("elmer-spawn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -errno;
     plan = (struct spawn_plan){.size = sizeof(plan),
-                               .tickets_required = config->tickets_required && grants >= 0,
+                               .tickets_required = config->tickets_required && grants->fd >= 0,
                                .minimum_uid = config->minimum_uid,
                                .supervisor_uid = config->supervisor_uid,
                                .jobs_uid = config->jobs_uid,
@@ -43,6 +44,10 @@ static int plan_file(const struct rsd_config *config, const char *users, const c
     snprintf(plan.users, sizeof(plan.users), "%s", users);
     snprintf(plan.groups, sizeof(plan.groups), "%s", groups);
     rsd_config_helpers(config, plan.helpers);
+    if (grants->path[0]) {
+        plan.grants.sun_family = AF_UNIX;
+        snprintf(plan.grants.sun_path, sizeof(plan.grants.sun_path), "%s", grants->path);
+    }
     if (write(fd, &plan, sizeof(plan)) == (ssize_t)sizeof(plan) && lseek(fd, 0, SEEK_SET) == 0 &&
         fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0)
         return fd;
@@ -73,7 +78,7 @@ static _Noreturn void child(const struct rsd_config *config, const struct limits
 }
 
 pid_t spawn_start(const struct rsd_config *config, const struct limits *given, const char *users, const char *groups,
-                  int groups_fd, int tmp_fd, int grants, int *line, struct err *err)
+                  int groups_fd, int tmp_fd, const struct spawn_grants *grants, int *line, struct err *err)
 {
     int pair[2], file = plan_file(config, users, groups, grants);
     pid_t pid;
@@ -86,7 +91,7 @@ pid_t spawn_start(const struct rsd_config *config, const struct limits *given, c
     }
     pid = fork();
     if (pid == 0)
-        child(config, given, (const int[]){pair[1], groups_fd, tmp_fd, grants < 0 ? file : grants, file});
+        child(config, given, (const int[]){pair[1], groups_fd, tmp_fd, grants->fd < 0 ? file : grants->fd, file});
     close(file);
     close(pair[1]);
     *line = pair[0];

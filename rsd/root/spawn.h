@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include "lib/base/err.h"
 #include "rsd/config.h"
@@ -27,7 +28,8 @@ struct spawn_plan {
     char deny_users[1024], deny_groups[1024];
     char helpers[RSD_HELPERS][RSD_HELPER_BYTES];
     char users[4096], groups[4096];
-    struct rlimit rt; /* of RLIMIT_RTTIME, as it was given: elmer-spawn fills it in */
+    struct sockaddr_un grants; /* where elmer-tickets is joined again when it has begun anew; family 0: nowhere */
+    struct rlimit rt;          /* of RLIMIT_RTTIME, as it was given: elmer-spawn fills it in */
 };
 
 enum spawn_verb {
@@ -58,10 +60,15 @@ struct spawn_answer {
 struct root;
 struct root_job;
 struct limits;
+/* What elmer-tickets is heard on, -1: nothing; and where it is joined again, "": nowhere. */
+struct spawn_grants {
+    int fd;
+    char path[100];
+};
 /* Started once, as root; ends when its line is closed. Its pid, which is rsd's child, or -errno. *line: for the rest.
  */
 pid_t spawn_start(const struct rsd_config *config, const struct limits *given, const char *users, const char *groups,
-                  int groups_fd, int tmp_fd, int grants, int *line, struct err *err);
+                  int groups_fd, int tmp_fd, const struct spawn_grants *grants, int *line, struct err *err);
 /* These wait for the answer. If none comes in SPAWN_MS rsd stops, and is started again. -errno, or 0. */
 enum { SPAWN_MS = 5000 };
 int spawn_supervisor(struct root *root, struct root_job *job, const char *user, int channel, int listener, int *pidfd);

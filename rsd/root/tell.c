@@ -9,15 +9,16 @@
 #include "rsd/root/cpus.h"
 #include "rsd/root/internal.h"
 
-/* A network half that does not take its messages is of no use: systemd starts both again. */
+/* A network half that does not take its messages is of no use: systemd starts both again, or as a unit it begins anew
+ * when its link is closed. One that is away asks for all of it when it is back. */
 void tell(struct root *root, const struct wire_message *message)
 {
     struct err err = ERR_INIT;
-    if (root->stop)
+    if (root->stop || !join_net_there(root))
         return;
     if (channel_send(&root->net, message, &err) < 0) {
         log_error("cannot send %s to the network half: %s", wire_type_name(message->type), err.text);
-        if (root->net.dead) {
+        if (root->net.dead && !root->net_unit) { /* of a unit: its link ends in the next turn */
             root->stop = true;
             root->status = 1;
         }

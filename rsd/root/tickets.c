@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/ticket/ticket.h"
@@ -22,11 +23,19 @@
 
 /* ---- asking ---- */
 
-/* One that does not answer in time is ended, and rsd with it: it starts again. */
+/* One that does not answer in time is ended, and rsd with it: it starts again. A unit may have begun anew, and is asked
+ * once more. */
 static struct ticket_verdict ask(const struct root *root, const struct ticket_ask *asked)
 {
+    const int64_t deadline_ms = mono_ms(mono_now()) + TICKETS_BACK_MS;
     struct ticket_verdict verdict;
-    if (!ticket_ask(root->tickets->fd, asked, &verdict)) {
+    bool goes = !root->tickets->gone,
+         done = goes && join_tickets_await(root, false, deadline_ms) && ticket_ask(root->tickets->fd, asked, &verdict);
+    if (!done && goes && join_tickets_await(root, true, deadline_ms))
+        done = ticket_ask(root->tickets->fd, asked, &verdict);
+    if (!done) {
+        verdict =
+            (struct ticket_verdict){.why = UINT32_MAX, .text = "its ticket cannot be judged now", .name = "not-judged"};
         root->tickets->gone = true;
         shutdown(root->tickets->fd, SHUT_RDWR);
     }

@@ -25,7 +25,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,10 +45,7 @@ void spawn_name(const struct spawn_request *request, char *name, size_t size)
 
 static int read_plan(void)
 {
-    struct stat line, groups, tmp;
-    if (fstat(SPAWN_FD_LINE, &line) < 0 || !S_ISSOCK(line.st_mode) || fstat(SPAWN_FD_GROUPS, &groups) < 0 ||
-        !S_ISDIR(groups.st_mode) || fstat(SPAWN_FD_TMP, &tmp) < 0 || !S_ISDIR(tmp.st_mode) ||
-        read(SPAWN_FD_PLAN, &plan, sizeof(plan)) != (ssize_t)sizeof(plan) || plan.size != sizeof(plan) ||
+    if (read(SPAWN_FD_PLAN, &plan, sizeof(plan)) != (ssize_t)sizeof(plan) || plan.size != sizeof(plan) ||
         strncmp(plan.version, PACKAGE_VERSION, sizeof(plan.version)) != 0)
         return -EINVAL;
     close(SPAWN_FD_PLAN);
@@ -80,14 +76,9 @@ static int keep_capabilities(void)
 
 static pid_t fork_into(int leaf, int *pidfd)
 {
-    struct clone_args args = {.pidfd = (uint64_t)(uintptr_t)pidfd, .exit_signal = SIGCHLD};
-    long pid;
-    args.flags = (uint64_t)CLONE_PIDFD;
-    if (leaf >= 0) {
-        args.flags |= (uint64_t)CLONE_INTO_CGROUP;
-        args.cgroup = (uint64_t)(unsigned)leaf;
-    }
-    pid = syscall(SYS_clone3, &args, sizeof(args));
+    const uint64_t flags = CLONE_PIDFD | (leaf < 0 ? 0 : (uint64_t)CLONE_INTO_CGROUP), group = (uint64_t)(unsigned)leaf;
+    struct clone_args args = {.flags = flags, .pidfd = (uintptr_t)pidfd, .exit_signal = SIGCHLD, .cgroup = group};
+    long pid = syscall(SYS_clone3, &args, sizeof(args));
     if (pid >= 0 || (errno != ENOSYS && errno != E2BIG)) /* old kernel, or a filter around us */
         return pid < 0 ? (pid_t)-errno : (pid_t)pid;
     pid = fork();
@@ -111,7 +102,16 @@ static void hear_grant(struct pollfd *grantor)
     if (recv(SPAWN_FD_GRANTS, &grants[granted_next], sizeof(grants[0]), MSG_DONTWAIT) == (ssize_t)sizeof(grants[0]))
         granted_next = (granted_next + 1) % GRANTS;
     else
-        grantor->fd = -1; /* it has ended, and rsd will */
+        grantor->fd = -1; /* it has ended, and rsd will, or it begins anew */
+}
+
+/* As a unit of its own: systemd has its socket, in a directory of root's, and gives it to no other process. */
+static void join_grantor(struct pollfd *grantor)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (connect(fd, (struct sockaddr *)&plan.grants, sizeof(plan.grants)) == 0)
+        grantor->fd = dup3(fd, SPAWN_FD_GRANTS, O_CLOEXEC);
+    close(fd);
 }
 
 static bool is_granted(const struct spawn_request *request)
@@ -239,6 +239,8 @@ static bool receive(struct spawn_request *request, int *fds)
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
     ssize_t got;
     do {
+        if (from[1].fd < 0 && plan.grants.sun_family)
+            join_grantor(&from[1]);
         poll(from, 2, -1);
         if (from[1].revents)
             hear_grant(&from[1]);

@@ -81,11 +81,14 @@ struct desk {
 /* One who is known stays so while nobody can be asked. */
 static void look_up(struct user *user, int64_t now)
 {
+    static struct log_limit limit;
     const struct passwd *entry;
     errno = 0;
     entry = getpwuid(user->uid);
     user->unsure = !entry && errno && errno != ENOENT && errno != ESRCH;
     user->known_ms = now;
+    if (!entry && log_allowed(&limit, 10, 60000))
+        log_warning("elmer-tickets finds no name for uid %u, so it gets no ticket", (unsigned)user->uid);
     if (user->unsure)
         return;
     snprintf(user->name, sizeof(user->name), "%s",

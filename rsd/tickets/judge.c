@@ -5,6 +5,7 @@
 #include "rsd/tickets/judge.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,10 +68,34 @@ static enum ticket_refusal judge_start(struct judge *judge, const struct ticket_
     return why;
 }
 
-static bool grant(const struct judge *judge, const struct ticket_ask *ask)
+/* The newest connection counts: who has begun anew has made it. */
+static void find_grantee(struct judge *judge, int wait_ms)
+{
+    int fd;
+    while (judge->next_grantee && (fd = judge->next_grantee(wait_ms)) >= 0) {
+        if (judge->grant_fd >= 0)
+            close(judge->grant_fd);
+        judge->grant_fd = fd;
+        wait_ms = 0;
+    }
+}
+
+static bool send_grant(const struct judge *judge, const struct ticket_grant *grant)
+{
+    return judge->grant_fd >= 0 &&
+           send(judge->grant_fd, grant, sizeof(*grant), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*grant);
+}
+
+static bool grant(struct judge *judge, const struct ticket_ask *ask)
 {
     const struct ticket_grant grant = {.job = ask->job, .attempt = ask->attempt, .uid = ask->uid};
-    return judge->grant_fd < 0 || send(judge->grant_fd, &grant, sizeof(grant), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+    if (!judge->next_grantee && judge->grant_fd < 0)
+        return true;
+    find_grantee(judge, judge->grant_fd < 0 ? GRANTEE_MS : 0);
+    if (send_grant(judge, &grant))
+        return true;
+    find_grantee(judge, GRANTEE_MS);
+    return judge->next_grantee && send_grant(judge, &grant);
 }
 
 void judge(struct judge *judge, struct ticket_ask *ask, const char *bytes, struct ticket_verdict *verdict)
@@ -99,13 +124,24 @@ static bool receive(int fd, void *to, size_t size)
     return true;
 }
 
+/* Something is there, or the other side is gone. */
+static void await(const struct judge *judge, int fd)
+{
+    struct pollfd in = {.fd = fd, .events = POLLIN};
+    while (judge->alive_ms > 0 && poll(&in, 1, judge->alive_ms) == 0)
+        judge->alive();
+}
+
 void judge_all(struct judge *judge_, int fd)
 {
     struct ticket_ask ask;
     struct ticket_verdict verdict;
     char *texts = NULL;
     size_t room = 0;
-    while (receive(fd, &ask, sizeof(ask)) && ask.size <= TICKET_ASK_BYTES_MAX) {
+    for (;;) {
+        await(judge_, fd);
+        if (!receive(fd, &ask, sizeof(ask)) || ask.size > TICKET_ASK_BYTES_MAX)
+            break;
         char *more = ask.size > room ? realloc(texts, ask.size) : texts;
         if (!more && ask.size > 0)
             break;

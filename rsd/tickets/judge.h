@@ -14,7 +14,13 @@ struct judge {
     const char *hosts, *users; /* see struct ticket_serve */
     int record_fd;             /* to the recorder, non-blocking */
     int grant_fd;              /* struct ticket_grant go there; -1: nowhere */
+    /* Of a unit: take the next connection of elmer-spawn, which is joined again when either has begun anew, and wait so
+     * long for one; -1: none has come. NULL: grant_fd stays what it is. */
+    int (*next_grantee)(int wait_ms);
+    void (*alive)(void); /* called every alive_ms, while there is nothing to do; 0: never */
+    int alive_ms;
 };
+enum { GRANTEE_MS = 1000 };
 
 /* As it came, with ask->size bytes. */
 void judge(struct judge *judge, struct ticket_ask *ask, const char *bytes, struct ticket_verdict *verdict);

@@ -3,11 +3,18 @@
  * serve is three processes. The first judges for the root half, which waits for it, so it has the root half's class and
  * touches no disk, but to look whether the key is certified now; the desk signs for local users; the recorder writes
  * which tickets were used. The last two are in SCHED_OTHER. When one of them ends all do, and rsd starts again; the
- * recorder ends when all is on disk. */
+ * recorder ends when all is on disk.
+ *
+ * As a unit of its own (rsd-tickets.service) it is started by systemd, with three listening sockets. It waits for rsd,
+ * which says what to serve, and goes on when that has gone, until it comes again: with the same words it is served as
+ * before, with others, after a reload or an upgrade, this process ends and is started anew. Who connects must be of
+ * rsd.service; systemd starts us when one of ours has ended. */
 #include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pwd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +25,7 @@
 
 #include "lib/base/confine.h"
 #include "lib/base/log.h"
+#include "lib/base/service.h"
 #include "lib/ticket/keys.h"
 #include "rsd/root/limits.h"
 #include "rsd/tickets/certify.h"
@@ -26,15 +34,14 @@
 #include "rsd/tickets/record.h"
 
 /* What was used is read before anybody is served; the recorder is made when the secret is the desk's alone. */
-static int start_both(struct judge *judge, struct ticket_keys *keys, char **denied, struct err *err)
+static int start_both(struct judge *judge, struct ticket_keys *keys, const struct desk_believes *believes, int listener,
+                      struct err *err)
 {
-    const struct desk_believes believes = {judge->hosts, judge->users, denied[0], denied[1],
-                                           strcmp(denied[2], "require") == 0};
     int used = openat(keys->dir, "used", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), code;
     if (used < 0)
         return err_set(err, -errno, "cannot open %s: %s", "used", strerror(errno));
     code = record_load(used, judge->window, err);
-    if (code == 0 && (code = (int)desk_start(keys, &believes, TICKET_FD_SECOND)) < 0)
+    if (code == 0 && (code = (int)desk_start(keys, believes, listener)) < 0)
         err_set(err, code, "cannot fork: %s", strerror(-code));
     ticket_keys_forget_secret(keys);
     if (code >= 0 && (code = (int)record_start(used, &judge->record_fd)) < 0)
@@ -43,13 +50,15 @@ static int start_both(struct judge *judge, struct ticket_keys *keys, char **deni
     return code;
 }
 
-static int begin(struct judge *judge, const char *dir, const char *host, char **denied, struct err *err)
+static int begin(struct judge *judge, const char *dir, const char *host, const struct desk_believes *believes,
+                 int listener, struct err *err)
 {
     int result = ticket_keys_open(judge->keys, dir, host, err);
     if (result < 0)
         return result;
     judge->window = ticket_window_create();
-    result = judge->window ? start_both(judge, judge->keys, denied, err) : err_set(err, -ENOMEM, "out of memory");
+    result = judge->window ? start_both(judge, judge->keys, believes, listener, err)
+                           : err_set(err, -ENOMEM, "out of memory");
     ticket_keys_trust(judge->keys, &judge->trust);
     return result < 0 ? result : 0;
 }
@@ -70,6 +79,13 @@ static void confine_it(enum confine what)
         log_warning("elmer-tickets has no filter of system calls: %s", strerror(-result));
 }
 
+static bool say_ready(const struct judge *judge, int fd, struct ticket_ready *ready, const struct err *err)
+{
+    ready->certified = judge->trust.has_authority;
+    snprintf(ready->text, sizeof(ready->text), "%.*s", (int)sizeof(ready->text) - 1, err->text);
+    return send(fd, ready, sizeof(*ready), MSG_NOSIGNAL) == (ssize_t)sizeof(*ready) && ready->code == 0;
+}
+
 static int serve(char **args)
 {
     static struct ticket_keys keys;
@@ -78,19 +94,128 @@ static int serve(char **args)
                           .users = args[3],
                           .record_fd = -1,
                           .grant_fd = fcntl(TICKET_FD_THIRD, F_GETFD) < 0 ? -1 : TICKET_FD_THIRD};
+    const struct desk_believes believes = {args[2], args[3], args[4], args[5], strcmp(args[6], "require") == 0};
     struct ticket_ready ready = {.code = 0};
     struct limits given;
     struct err err = ERR_INIT;
     limits_of_daemon(&given);
     signal(SIGCHLD, on_child_end);
-    ready.code = begin(&judge, args[0], args[1], args + 4, &err);
-    ready.certified = judge.trust.has_authority;
-    snprintf(ready.text, sizeof(ready.text), "%.*s", (int)sizeof(ready.text) - 1, err.text);
+    ready.code = begin(&judge, args[0], args[1], &believes, TICKET_FD_SECOND, &err);
     close(TICKET_FD_SECOND);
     confine_it(CONFINE_LOCAL);
-    if (send(TICKET_FD_FIRST, &ready, sizeof(ready), MSG_NOSIGNAL) == (ssize_t)sizeof(ready) && ready.code == 0)
+    if (say_ready(&judge, TICKET_FD_FIRST, &ready, &err))
         judge_all(&judge, TICKET_FD_FIRST);
     return ready.code == 0 ? 0 : 1;
+}
+
+/* ---- as a unit of its own ---- */
+
+enum { STRANGERS = 16 }; /* that are looked at in a row */
+static int grants = -1;  /* where elmer-spawn joins */
+static uid_t rsd_user;
+
+static void say_alive(void)
+{
+    service_notify("WATCHDOG=1");
+}
+
+/* A stranger's connection is none; the next may be in order. */
+static int accept_of_rsd(int listener, uid_t uid)
+{
+    static struct log_limit limit;
+    struct err err = ERR_INIT;
+    int fd = service_accept(listener, uid, SERVICE_OF_RSD, &err);
+    if (fd < 0 && fd != -ESRCH && log_allowed(&limit, 10, 60000))
+        log_warning("elmer-tickets refuses a peer: %s", err.text);
+    return fd;
+}
+
+static int next_grantee(int wait_ms)
+{
+    struct pollfd listener = {.fd = grants, .events = POLLIN};
+    int fd = -1;
+    for (unsigned i = 0; i < STRANGERS && fd < 0 && poll(&listener, 1, wait_ms) > 0; i++)
+        fd = accept_of_rsd(grants, 0);
+    return fd;
+}
+
+/* Returns the connection of an rsd that has said the plan. Of one of another build the plan is not of this size, and
+ * then the size in it is none. */
+static int await_rsd(int door, int alive_ms, struct ticket_plan *plan)
+{
+    const struct timeval most = {.tv_sec = 2}, none = {.tv_sec = 0};
+    struct pollfd listener = {.fd = door, .events = POLLIN};
+    for (;;) {
+        int fd, ready = poll(&listener, 1, alive_ms > 0 ? alive_ms : -1);
+        ssize_t got;
+        if (ready == 0)
+            say_alive();
+        fd = ready > 0 ? accept_of_rsd(door, rsd_user) : -1;
+        if (fd < 0)
+            continue;
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+        got = recv(fd, plan, sizeof(*plan), MSG_WAITALL);
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none));
+        if (got != (ssize_t)sizeof(*plan))
+            plan->size = 0;
+        if (got != 0)
+            return fd;
+        close(fd); /* gone before it has said anything */
+    }
+}
+
+static bool is_of_this_build(const struct ticket_plan *plan)
+{
+    return plan->size == sizeof(*plan) && strncmp(plan->version, PACKAGE_VERSION, sizeof(plan->version)) == 0;
+}
+
+static int serve_unit(void)
+{
+    static struct ticket_keys keys;
+    static struct ticket_plan plan, said;
+    const struct passwd *entry = getpwnam("elmer-jobs");
+    int users = service_listener("users"), door = service_listener("rsd"), fd;
+    struct judge judge = {.keys = &keys,
+                          .hosts = plan.hosts,
+                          .users = plan.users,
+                          .record_fd = -1,
+                          .grant_fd = -1,
+                          .next_grantee = next_grantee,
+                          .alive = say_alive,
+                          .alive_ms = service_watchdog_ms()};
+    struct limits given;
+    grants = service_listener("grants");
+    rsd_user = entry ? entry->pw_uid : 0;
+    if (users < 0 || door < 0 || grants < 0) {
+        log_error("elmer-tickets has not been given its sockets: systemctl restart rsd");
+        return 2;
+    }
+    limits_of_daemon(&given);
+    service_notify("READY=1\nSTATUS=waits for rsd");
+    for (;;) {
+        struct ticket_ready ready = {.code = 0, .pid = getpid()};
+        struct err err = ERR_INIT;
+        fd = await_rsd(door, judge.alive_ms, &said);
+        if (!is_of_this_build(&said) || (plan.size && memcmp(&plan, &said, sizeof(plan)) != 0)) {
+            log_notice("elmer-tickets begins anew, as rsd has");
+            return SERVICE_AGAIN;
+        }
+        if (!plan.size) {
+            const struct desk_believes believes = {said.hosts, said.users, said.deny_users, said.deny_groups,
+                                                   said.required != 0};
+            plan = said;
+            signal(SIGCHLD, on_child_end);
+            ready.code = begin(&judge, plan.dir, plan.host, &believes, users, &err);
+            close(users);
+            confine_it(CONFINE_LOCAL);
+        }
+        service_notify("STATUS=");
+        if (!say_ready(&judge, fd, &ready, &err) && ready.code < 0)
+            return 1;
+        judge_all(&judge, fd);
+        close(fd);
+        service_notify("STATUS=waits for rsd");
+    }
 }
 
 int main(int argc, char **argv)
@@ -101,9 +226,12 @@ int main(int argc, char **argv)
     confine_it(CONFINE_NETWORK);
     if (argc == 9 && strcmp(argv[1], "serve") == 0)
         return serve(argv + 2);
+    if (argc == 2 && strcmp(argv[1], "serve") == 0)
+        return serve_unit();
     if (argc == 5 && strcmp(argv[1], "key") == 0)
         return certify(argv[2], argv[3], argv[4]);
-    fprintf(stderr, "usage: elmer-tickets serve DIRECTORY HOST HOSTS USERS DENIED-USERS DENIED-GROUPS require|accept\n"
-                    "       elmer-tickets key DIRECTORY HOST HASH\nrsd and eadmin start it.\n");
+    fprintf(stderr,
+            "usage: elmer-tickets serve [DIRECTORY HOST HOSTS USERS DENIED-USERS DENIED-GROUPS require|accept]\n"
+            "       elmer-tickets key DIRECTORY HOST HASH\nsystemd, rsd and eadmin start it.\n");
     return 2;
 }

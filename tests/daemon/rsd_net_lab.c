@@ -14,7 +14,9 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/service.h"
 #include "lib/wire/channel.h"
+#include "rsd/net/door.h"
 #include "rsd/net/net.h"
 #include "tests/daemon/rsd_net_lab.h"
 #include "tests/unit/peer.h"
@@ -102,11 +104,57 @@ void greet(struct world *w)
 
 /* ---- the world ---- */
 
-int set_up_with(void **data, const char *elmer)
+/* The last part of our own control group: as a unit is called. */
+static const char *own_unit(void)
+{
+    static char line[4096];
+    FILE *file = fopen("/proc/self/cgroup", "re");
+
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) && strncmp(line, "0::", 3) != 0) {
+    }
+    fclose(file);
+    line[strcspn(line, "\n")] = 0;
+    assert_non_null(strrchr(line, '/'));
+    return strrchr(line, '/') + 1;
+}
+
+static int run_unit(int listener, int users)
+{
+    static struct door door;
+    int fd;
+
+    door.listener = listener;
+    door.rsd = getuid();
+    door.unit = own_unit();
+    fd = door_await(&door);
+    return fd < 0 ? SERVICE_AGAIN : rsd_net_main(fd, users, &door, &door.plan.config);
+}
+
+bool join(struct world *w)
+{
+    const struct timeval most = {.tv_sec = PEER_DEADLINE_MS / 1000};
+    int fd = connect_to(w, "net.sock");
+    int32_t pid = 0;
+
+    assert_int_equal(send(fd, &w->plan, sizeof(w->plan), MSG_NOSIGNAL), sizeof(w->plan));
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)), 0);
+    if (recv(fd, &pid, sizeof(pid), MSG_WAITALL) != (ssize_t)sizeof(pid)) {
+        close(fd);
+        return false;
+    }
+    assert_int_equal(pid, w->rsd);
+    channel_fini(&w->root);
+    assert_int_equal(channel_init(&w->root, fd, WIRE_FROM_HOST, 1 << 24), 0);
+    w->root.minor = WIRE_MINOR;
+    return true;
+}
+
+static int make_world(void **data, const char *elmer, bool unit)
 {
     struct world *w = calloc(1, sizeof(*w));
     char path[108];
-    int pair[2], listening;
+    int pair[2] = {-1, -1}, listening, door = -1;
 
     assert_non_null(w);
     signal(SIGPIPE, SIG_IGN);
@@ -132,22 +180,42 @@ int set_up_with(void **data, const char *elmer)
     w->config.user_connections = 3;
     w->config.user_requests = 1;
     w->config.user_requests_burst = 10;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    if (unit)
+        door = listen_at(w, "net.sock");
+    else
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     w->rsd = fork();
     assert_true(w->rsd >= 0);
     if (w->rsd == 0) {
-        close(pair[0]);
+        if (!unit)
+            close(pair[0]);
         close(w->elmer_listen);
         log_open("rsd-net", getenv("TEST_VERBOSE") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
-        _exit(rsd_net_main(pair[1], listening, &w->config) == 0 ? 0 : 1);
+        if (unit)
+            _exit(run_unit(door, listening));
+        _exit(rsd_net_main(pair[1], listening, NULL, &w->config) == 0 ? 0 : 1);
     }
-    close(pair[1]);
+    close(unit ? door : pair[1]);
     close(listening);
-    assert_int_equal(channel_init(&w->root, pair[0], WIRE_FROM_HOST, 1 << 24), 0);
-    w->root.minor = WIRE_MINOR;
-    w->elmer.fd = -1;
+    w->root.fd = w->elmer.fd = -1;
+    w->plan = (struct net_plan){.size = sizeof(w->plan), .version = PACKAGE_VERSION, .begun = 7};
+    w->plan.config = w->config;
+    if (!unit) {
+        assert_int_equal(channel_init(&w->root, pair[0], WIRE_FROM_HOST, 1 << 24), 0);
+        w->root.minor = WIRE_MINOR;
+    }
     *data = w;
     return 0;
+}
+
+int set_up_with(void **data, const char *elmer)
+{
+    return make_world(data, elmer, false);
+}
+
+int set_up_unit(void **data)
+{
+    return make_world(data, NULL, true);
 }
 
 int set_up(void **data)
@@ -173,7 +241,7 @@ int wait_for_rsd(struct world *w)
 
 int tear_down(void **data)
 {
-    static const char *const names[] = {"stat", "elmer.sock", "rsd.sock", "jobs/7.1/job/cpu.stat"};
+    static const char *const names[] = {"stat", "elmer.sock", "rsd.sock", "net.sock", "jobs/7.1/job/cpu.stat"};
     static const char *const dirs[] = {"jobs/7.1/job", "jobs/7.1", "jobs"};
     struct world *w = *data;
     char path[108];

@@ -11,6 +11,7 @@
 
 #include "lib/wire/channel.h"
 #include "rsd/net/net.h"
+#include "rsd/net/plan.h"
 
 enum { HEARTBEAT_MS = 150, REPORT_MS = 100, LINE = 4096 };
 
@@ -20,6 +21,7 @@ struct world {
     pid_t rsd;
     struct channel root, elmer; /* our ends */
     struct rsd_config config;
+    struct net_plan plan; /* set_up_unit(): what we join it with */
 };
 
 void path_in(const struct world *w, const char *name, char *path);
@@ -38,6 +40,10 @@ static const char *const stat_text =
 /* elmer: NULL: the socket elmer.sock of the directory; +NAME: the socket NAME there, and that one; else as it is. */
 int set_up_with(void **data, const char *elmer);
 int set_up(void **data);
+/* As a unit of its own, which waits for the root half. */
+int set_up_unit(void **data);
+/* The root half joins it. False: it has closed the connection without an answer. */
+bool join(struct world *w);
 
 /* The exit status, -1 if it does not end in time. */
 int wait_for_rsd(struct world *w);

@@ -404,6 +404,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     config.user_connections = 3;
     config.user_requests_burst = 20;
     links_begin(WIRE_FROM_HOST);
-    FUZZ_CHECK(rsd_net_main(1000, 1001, &config) == 0, "it has failed");
+    FUZZ_CHECK(rsd_net_main(1000, 1001, NULL, &config) == 0, "it has failed");
     return 0;
 }

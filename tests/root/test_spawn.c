@@ -28,12 +28,23 @@
 enum { WAIT_MS = 20000 };
 
 static char dir[40], groups[4200];
-static int groups_fd, tmp_fd, line, grants, channel;
+static int groups_fd, tmp_fd, line, grants, door, channel;
 static pid_t pid;
 static char heard[4096];
 
 /* In place of elmer-supervisor: says on its channel what it is. */
 static const char script[] = "#!/bin/sh\ncat /proc/self/status /proc/self/cgroup >&3\n";
+
+/* Where elmer-tickets is joined again: systemd has that socket, and the next elmer-tickets gets it. */
+static int listen_at(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(listen(fd, 4), 0);
+    return fd;
+}
 
 static int up(void **state)
 {
@@ -41,6 +52,7 @@ static int up(void **state)
     struct limits given;
     struct err err = ERR_INIT;
     struct cgroup group;
+    struct spawn_grants where;
     char own[4000], path[80], cwd[2048];
     int pair[2];
     (void)state;
@@ -67,8 +79,11 @@ static int up(void **state)
     config.jobs_uid = config.jobs_gid = RIG_JOBS_UID;
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     grants = pair[0];
+    where.fd = pair[1];
+    snprintf(where.path, sizeof(where.path), "%s/grants.sock", dir);
+    door = listen_at(where.path);
     limits_of_daemon(&given);
-    pid = spawn_start(&config, &given, "/users", groups, groups_fd, tmp_fd, pair[1], &line, &err);
+    pid = spawn_start(&config, &given, "/users", groups, groups_fd, tmp_fd, &where, &line, &err);
     if (pid < 0)
         fail_msg("%s", err.text);
     close(pair[1]);
@@ -83,6 +98,7 @@ static int down(void **state)
         close(line);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     close(grants);
+    close(door);
     close(tmp_fd);
     rig_until(group_remove(groups_fd, "7.1") == 0);
     close(groups_fd);
@@ -204,6 +220,33 @@ static void test_refused(void **state)
     assert_int_equal(faccessat(tmp_fd, "7.1", F_OK, 0), -1);
 }
 
+static void elmer_tickets_begins_anew(void)
+{
+    struct pollfd in = {.fd = door, .events = POLLIN};
+    close(grants);
+    assert_int_equal(poll(&in, 1, WAIT_MS), 1); /* at once, and not when it is asked for something */
+    grants = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+    assert_true(grants >= 0);
+}
+
+/* What was said before counts, and what is said then; nobody else is heard. */
+static void test_elmer_tickets_is_joined_again(void **state)
+{
+    (void)state;
+    grant(7, 1, NOBODY);
+    elmer_tickets_begins_anew();
+    assert_int_equal(start(7, NOBODY, "nobody"), 0);
+    hear();
+    assert_int_equal(start(8, NOBODY, "nobody"), -EACCES);
+    elmer_tickets_begins_anew();
+    grant(8, 1, NOBODY);
+    assert_int_equal(start(8, NOBODY, "nobody"), -ENOENT); /* it has no group */
+    close(door);                                           /* nobody is there for a while */
+    close(grants);
+    assert_int_equal(start(9, NOBODY, "nobody"), -EACCES);
+    grants = door = -1;
+}
+
 /* The name is what is looked up; its uid must be the one. */
 static void test_another_name(void **state)
 {
@@ -257,8 +300,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
-        TEST(test_a_supervisor), TEST(test_refused),    TEST(test_another_name),
-        TEST(test_other_verbs),  TEST(test_no_request),
+        TEST(test_a_supervisor), TEST(test_refused),     TEST(test_elmer_tickets_is_joined_again),
+        TEST(test_another_name), TEST(test_other_verbs), TEST(test_no_request),
     };
     int possible;
     alarm(120);

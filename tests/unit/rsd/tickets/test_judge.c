@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -181,6 +182,71 @@ static void a_certificate_that_comes_later_counts(void **state)
     assert_false(keys.certified);
     assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_GOOD);
     assert_true(keys.certified);
+}
+
+/* ---- elmer-spawn, which joins again ---- */
+
+static int waiting[4], next_waiting, waited_ms;
+
+static int next_grantee(int wait_ms)
+{
+    waited_ms += wait_ms;
+    return next_waiting > 0 ? waiting[--next_waiting] : -1;
+}
+
+static int spawn_joins(void)
+{
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    waiting[next_waiting++] = pair[1];
+    return pair[0];
+}
+
+static bool is_granted(int fd)
+{
+    struct ticket_grant grant;
+    return recv(fd, &grant, sizeof(grant), MSG_DONTWAIT) == (ssize_t)sizeof(grant) && grant.job == job &&
+           grant.attempt == 1 && grant.uid == 1000;
+}
+
+static void grants_go_to_who_has_joined_last(void **state)
+{
+    int first, second, third;
+    (void)state;
+    sign();
+    judge_.next_grantee = next_grantee;
+    first = spawn_joins();
+    assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_GOOD);
+    assert_true(is_granted(first));
+    second = spawn_joins(); /* begun anew, while the first is still open */
+    assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_GOOD);
+    assert_false(is_granted(first));
+    assert_true(is_granted(second));
+    close(second);
+    third = spawn_joins();
+    assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_GOOD);
+    assert_true(is_granted(third));
+    close(first);
+    close(third);
+}
+
+static void without_anybody_to_grant_to_nothing_is_opened(void **state)
+{
+    int fd;
+    (void)state;
+    sign();
+    judge_.next_grantee = next_grantee;
+    waited_ms = 0;
+    assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_NOT_RECORDED);
+    assert_in_range(waited_ms, GRANTEE_MS, 2 * GRANTEE_MS);
+    fd = spawn_joins();
+    assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_GOOD);
+    assert_true(is_granted(fd));
+    close(fd);
+    waited_ms = 0;
+    assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_NOT_RECORDED);
+    assert_in_range(waited_ms, GRANTEE_MS, 2 * GRANTEE_MS);
+    assert_int_equal(ask(TICKET_ASK_OPEN, "bob", 1, false, "").why, TICKET_OTHER_USER); /* nobody is asked for */
 }
 
 /* As the task with this number and this index. */
@@ -367,6 +433,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_cannot_be_recorded_is_not_started, setup, teardown),
         cmocka_unit_test_setup_teardown(only_other_hosts_have_to_be_believed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_certificate_that_comes_later_counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(grants_go_to_who_has_joined_last, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_anybody_to_grant_to_nothing_is_opened, setup, teardown),
         cmocka_unit_test_setup_teardown(each_task_of_an_array_is_used_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_task_has_the_line_that_was_signed, setup, teardown),
         cmocka_unit_test_setup_teardown(tasks_of_a_long_array_are_remembered, setup, teardown),
