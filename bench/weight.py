@@ -14,14 +14,15 @@ SUPERVISORS = "elmer.slice/elmer-jobs.scope"
 
 
 class Processes:
-    """Those of a control group, looked at from this machine."""
+    """Those of control groups, looked at from this machine."""
 
-    def __init__(self, group):
-        self.group = group
-        with open(os.path.join(group, "cgroup.procs"), encoding="ascii") as file:
-            self.pids = file.read().split()
+    def __init__(self, *groups):
+        self.pids = []
+        for group in groups:
+            with open(os.path.join(group, "cgroup.procs"), encoding="ascii") as file:
+                self.pids += file.read().split()
         if not self.pids:
-            raise Failure(f"nothing runs in {group}")
+            raise Failure(f"nothing runs in {' '.join(groups)}")
 
     @staticmethod
     def tasks(pid):
@@ -64,7 +65,7 @@ def rest(processes, seconds):
 def at_rest(bench, lab):
     """rsd on the second node, which has nothing but its rsd; elmer on the first."""
     seconds, rounds = bench.size(20, 4.2), bench.size(5, 1)
-    rsd = Processes(os.path.join(lab.group(2), "system.slice/rsd.service"))
+    rsd = Processes(*(os.path.join(lab.group(2), f"system.slice/{unit}.service") for unit in ("rsd", "rsd-net", "rsd-tickets")))
     elmer = Processes(os.path.join(lab.group(1), "system.slice/elmer.service"))
     pauses = [rest([rsd, elmer], seconds) for _ in range(rounds)]
     for name, values, bar in zip(("rsd", "elmer"), zip(*pauses), (at_most(0.1), None)):

@@ -103,10 +103,10 @@ class Node:
 
     def half(self, root):
         """The main process of rsd, or the one that talks with elmer."""
-        pids = self.unit("rsd.service")
         if root:
+            pids = self.unit("rsd.service")
             return [pid for pid in pids if comm_of(pid) == "rsd" and parent_of(pid) not in pids]
-        return [pid for pid in pids if comm_of(pid) == "elmer-rsd-net"]
+        return [pid for pid in self.unit("rsd-net.service") if comm_of(pid) == "elmer-rsd-net"]
 
     def jobs(self):
         """Names JOB.ATTEMPT of the groups that are here."""
@@ -150,7 +150,7 @@ class Node:
                     found.append(f"{self.name}: process {pid} {comm_of(pid)} in {path[len(self.group):]}")
         root = f"/proc/{self.leader()}/root"
         for directory in ("run/elmer-rsd/jobs", "run/elmer-rsd/sup"):
-            found += [f"{self.name}: {directory}/{name}" for name in listed(os.path.join(root, directory)) if name != "order"]
+            found += [f"{self.name}: {directory}/{name}" for name in listed(os.path.join(root, directory)) if name not in ("order", "begun")]
         found += [f"{self.name}: tmp/{name}" for name in listed(os.path.join(root, "tmp")) if "pvm" in name]
         return found
 
@@ -192,6 +192,10 @@ class Cluster:
     def up(self):
         words = [word for line in ELMER for word in ("--elmer", line)] + ["--rsd", f"proc_stat = {TIMES}"]
         lab("up", str(self.count), *words, timeout=600)
+        for number in range(1, self.count + 1):  # the network half is to read it there
+            subprocess.run([LAB, "exec", str(number), "sh", "-c", "mkdir -p /etc/systemd/system/rsd-net.service.d && cd /etc/systemd/system/rsd-net.service.d && "
+                            "printf '[Service]\\nProtectHome=read-only\\n' >home.conf && systemctl daemon-reload && systemctl restart rsd-net"],
+                           check=True, timeout=60)
         threading.Thread(target=self.tell_times, args=[lab("path", "state").strip() + TIMES], daemon=True).start()
         self.nodes = {k: Node(k) for k in range(1, self.count + 1)}
         with open(os.path.join(self.build, "tests", "faults", "marker"), "rb") as file:

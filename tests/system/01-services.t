@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 lab_up 3
-ok 'the units are clean' on 1 systemd-analyze verify --man=no elmer.service rsd.service
+ok 'the units are clean' on 1 systemd-analyze verify --man=no elmer.service rsd.service rsd-net.service rsd-tickets.service
 for unit in 1:elmer 1:rsd 2:rsd 3:rsd; do
     is "${unit#*:} runs on node ${unit%:*}" "$(on "${unit%:*}" systemctl is-active "${unit#*:}")" active
 done
@@ -18,11 +18,11 @@ is 'elmer outranks every job' "$(rank 1 elmer)" 'SCHED_FIFO 60'
 is 'and so does rsd' "$(rank 2 rsd)" 'SCHED_FIFO 60'
 is 'elmer is not root' "$(on 1 sh -c 'stat -c %U /proc/$(systemctl show -P MainPID elmer)')" elmer
 
-forge() { # from the unit's group, where the network half is too, and as root
+forge() { # from the unit's group, where elmer-spawn and elmer-escapes are too, and as root
     on 2 sh -c 'echo $$ >/sys/fs/cgroup/system.slice/rsd.service/cgroup.procs && NOTIFY_SOCKET=/run/systemd/notify systemd-notify --status=forged'
 }
 ok 'a process of the service that is not its main one says something to systemd' forge
-like 'which listens to the root half alone' "$(on 2 systemctl show -P StatusText rsd)" '^mode '
+like 'which listens to rsd itself alone' "$(on 2 systemctl show -P StatusText rsd)" '^mode '
 
 main_pid() { on "$1" systemctl show -P MainPID "$2"; }
 back() { test "$(main_pid "$1" "$2")" -gt 0 && test "$(main_pid "$1" "$2")" != "$3" && on "$1" systemctl -q is-active "$2"; }

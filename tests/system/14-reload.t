@@ -86,7 +86,7 @@ as alice 1 ekill "$there"
 wait_for 20 'its job ends' over "$there"
 gone() { ! on 1 eadmin hosts | grep -q '^ws3 '; }
 wait_for 20 'then it is gone' gone
-wait_for 20 'and told why' on 3 sh -c 'journalctl -u rsd -o cat | grep -q "taken out of the configuration\|not in the configuration"'
+wait_for 20 'and told why' on 3 sh -c 'journalctl -u "rsd*" -o cat | grep -q "taken out of the configuration\|not in the configuration"'
 pid=$(elmer_pid)
 
 conf $'levels = 3\nhosts = ws1 ws2 ws3'

@@ -85,6 +85,6 @@ wait_for 20 'refused, how long ago and why' reason_is ws3 '^refused [0-9]+ s ago
 wait_for 20 'rsd says it in its status' status_is 3 rsd '^no link to ws1:7110: .*revoked.*; mode '
 on 2 systemctl restart rsd
 wait_for 20 'one that is linked says nothing of the kind' status_is 2 rsd '^mode '
-like 'journalctl -x says what to do' "$(on 3 sh -c 'journalctl --update-catalog; journalctl -q -x --no-pager -u rsd')" \
+like 'journalctl -x says what to do' "$(on 3 sh -c 'journalctl --update-catalog; journalctl -q -x --no-pager -u "rsd*"')" \
     'What to do:'
 done_testing

@@ -81,7 +81,7 @@ EOF2
 serving() { timeout $((10 * leniency)) "$lab" login "$1" alice equery -r | grep -q running; }
 pids() { for u in elmer rsd; do on 1 systemctl show -P MainPID $u; done | xargs; }
 before=$(pids) before2=$(on 2 systemctl show -P MainPID rsd)
-lines() { on 1 journalctl -q -o cat --no-pager -u elmer -u rsd | wc -l; }
+lines() { on 1 journalctl -q -o cat --no-pager -u elmer -u "rsd*" | wc -l; }
 more_lines() { [ "$(lines)" -gt "$1" ]; }
 attack() { # NAME NODE USER ADDRESS
     local name=$1 what n lines
@@ -93,7 +93,7 @@ attack() { # NAME NODE USER ADDRESS
         [ "$2" -ne 1 ] || ok "$name: $what is logged in one line, or a few for many connections" test $n -ge 1 -a $n -le 30
     done
 }
-lines_like() { on 1 journalctl -q -o cat --no-pager -u elmer -u rsd | grep -cE "$1"; }
+lines_like() { on 1 journalctl -q -o cat --no-pager -u elmer -u "rsd*" | grep -cE "$1"; }
 half_open() { # of all sockets at once, as each waits 10 s for a hello; lines that peers cause are limited, by socket: 30 in 10 s
     local i n name node user address regex earlier=() pids=()
     for i in "${!sockets[@]}"; do

@@ -8,11 +8,21 @@ lab_up 2 --elmer 'allocator = v1' --rsd 'tickets = require'
 install_programs
 on 1 sh -c 'cat >/home/hostile-net && chmod 755 /home/hostile-net' <"$here/programs/hostile_net.py"
 on 2 sh -c 'cat >/home/hostile-net && chmod 755 /home/hostile-net' <"$here/programs/hostile_net.py"
+hostile() { # on|off: whose program the network half of node 1 is
+    if [ "$1" = on ]; then
+        on 1 sh -c 'mkdir -p /run/systemd/system/rsd-net.service.d
+            printf "[Service]\nType=simple\nWatchdogSec=0\nProtectHome=no\nExecStart=\nExecStart=/home/hostile-net\n" >/run/systemd/system/rsd-net.service.d/hostile.conf'
+    else
+        on 1 rm -f /run/systemd/system/rsd-net.service.d/hostile.conf
+    fi
+    on 1 systemctl daemon-reload
+    on 1 systemctl restart rsd-net
+}
 restart_with() { # LINE..: in rsd.conf of node 1, in place of those of the time before
     printf '%s\n' "$@" | on 1 sh -c 'sed -i "/^# hostile/,\$ d" /etc/elmer/rsd.conf; { echo "# hostile"; cat; } >>/etc/elmer/rsd.conf; systemctl restart rsd'
 }
-said() { on 1 journalctl -u rsd -o cat | sed -n "s/^hostile: $1: //p"; } # CASE
-finished_cases() { on 1 journalctl -u rsd -o cat | grep -qx "hostile: $1: finished"; }
+said() { on 1 journalctl -u "rsd*" -o cat | sed -n "s/^hostile: $1: //p"; } # CASE
+finished_cases() { on 1 journalctl -u "rsd*" -o cat | grep -qx "hostile: $1: finished"; }
 
 # alice submits on node 2, by what every program may do; elmer and node 1 get it all
 as alice 2 /home/hostile-net ticket >"$tmp/ticket"
@@ -24,7 +34,7 @@ ticket_of_another_cluster 2 >"$tmp/other"
 like 'another cluster gives her one as well' "$(cat "$tmp/other")" '^[0-9a-f]{400,}$'
 on 1 sh -c 'cat >/home/other' <"$tmp/other"
 
-restart_with 'network = /home/hostile-net'
+hostile on
 wait_for 20 'the hostile network half has asked for everything' finished_cases all
 for case in 'without a ticket:missing' "for a user who did not submit:other-user" "with another's uid:other-user" 'cut short:garbled' \
     'one digit changed:forged' 'as another kind of job:other-launcher' 'on more processors:too-many-processors' 'with memory that was not asked for:other-memory' \
@@ -33,7 +43,7 @@ for case in 'without a ticket:missing' "for a user who did not submit:other-user
     'other output:other-output' 'a rank more:no-such-rank' "a virtual machine's daemon:other-helper" \
     "another cluster's:other-cluster" 'and with another argument:other-command' 'again:used' 'as another job:used' 'as the next attempt:used' 'as an attempt of long ago:too-often'; do
     like "refused, ${case%%:*}" "$(said "${case%%:*}")" "\\(ticket ${case##*:}\\)\$"
-    like "... with a line of the log" "$(on 1 journalctl -u rsd -o cat)" "job=[0-9]+ refused, ticket ${case##*:}"
+    like "... with a line of the log" "$(on 1 journalctl -u "rsd*" -o cat)" "job=[0-9]+ refused, ticket ${case##*:}"
 done
 like 'what alice has submitted runs' "$(said 'as submitted')" '^exited 0$'
 is 'what is said of a rank that is asked for twice is what was said before' "$(said 'its rank once more')" 'exited 0'
@@ -42,12 +52,13 @@ is 'as her' "$(as alice 1 stat -c %U ran)" alice
 
 as alice 2 /home/hostile-net ticket >"$tmp/ticket"
 on 1 sh -c 'cat >/home/ticket; echo removed >/home/cases' <"$tmp/ticket"
-restart_with 'network = /home/hostile-net' 'vouch = all !ws2'
+restart_with 'vouch = all !ws2'
 wait_for 20 'once more, when the administrator believes that host no longer' finished_cases removed
 like "refused, a removed host's" "$(said 'of a removed host')" '\(ticket not-vouched\)$'
 is 'and nothing has run' "$(as alice 1 cat ran)" ran
 
 restart_with
+hostile off
 wait_for 20 'the own network half serves as before' hosts_up 2
 id=$(submit alice -w -o /dev/null 1 true)
 wait_for 10 'and jobs run' over "$id"

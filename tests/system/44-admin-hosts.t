@@ -42,6 +42,7 @@ wait_for 30 'all as before' hosts_up 3
 # ---- a network half that was taken ----
 on 2 sh -c 'cat >/home/hostile-admin && chmod 755 /home/hostile-admin' <"$here/programs/hostile_admin.py"
 said() { on 2 sed -n "s/^hostile: $1: //p" /home/said; } # CASE
+on 2 systemctl service-watchdogs no # or systemd would end the real one
 on 2 sh -c 'kill -STOP $(pgrep -x elmer-rsd-net); (/home/hostile-admin ws1:7110 ws2 >/home/said 2>&1 </dev/null &)'
 wait_for 60 'it has asked for everything' on 2 grep -qx 'hostile: all: finished' /home/said
 for case in 'something else:other-request' 'one digit changed:forged' 'signed by another user:other-user' \
@@ -55,6 +56,7 @@ like 'what she has signed is done' "$(said 'as she has signed it')" '^done host 
 ok 'and nothing else' drained ws1
 is 'no host was removed' "$(on 1 eadmin hosts | grep -cE '^ws[123] ')" 3
 on 2 sh -c 'kill -CONT $(pgrep -x elmer-rsd-net)'
+on 2 systemctl service-watchdogs yes
 on 1 eadmin resume ws1 >/dev/null
 wait_for 60 'the real one is back' hosts_up 3
 done_testing

@@ -92,7 +92,7 @@ on 2 systemctl stop mute
 # --- joining again
 refused 'the name of a host that is there, with a token for any' 'there is a host ws3 in the cluster already.*eadmin remove ws3' 'host=ws3 join refused.*already' "$(token)"
 like 'a host that has joined can join again' "$(join_as 3 "$good")" 'ws3 has joined'
-wait_for 5 'what it had is revoked, and its link ends with a line' said 3 rsd 'joined under this name with a new token'
+wait_for 5 'what it had is revoked, and its link ends with a line' said 3 'rsd*' 'joined under this name with a new token'
 wait_for 20 'with the new certificate it links' host_is ws3 up
 refused 'a used token' 'was used by ws3 at 20' 'host=ws3 join refused.*was used by ws3' "$good"
 like 'another elmer is not forgotten by mistake' "$(on 3 rsd --join ws9:7110 - <<<"$(token)" 2>&1)" 'says elmer = ws1:7110, not ws9:7110.*--force'
@@ -101,12 +101,12 @@ like 'another elmer is not forgotten by mistake' "$(on 3 rsd --join ws9:7110 - <
 id=$(submit alice -o /dev/null --hosts ws2 1 /home/testjob 400)
 wait_for 20 'a job runs on ws2' running "$id"
 like 'the host is removed' "$(as carol 1 eadmin remove ws2 2>&1)" 'ws2 is removed'
-within 5 'its link is cut, and it knows why' said 2 rsd 'was removed from the cluster by an administrator'
+within 5 'its link is cut, and it knows why' said 2 'rsd*' 'was removed from the cluster by an administrator'
 within 5 'it is down at once' host_is ws2 down
 wait_for 10 'its job has ended' over "$id"
 is 'and its user reads why, and by whom' "$(field "$id" 'j["reason_code"], j["reason"]')" "('host-lost', 'ws2 was removed from the cluster by carol')"
 wait_for 10 'also there' on 2 sh -c '! pgrep -f "[t]estjob 400"'
-wait_for 30 'it does not get in again, with a line on both sides' said 2 rsd 'was revoked at 20'
+wait_for 30 'it does not get in again, with a line on both sides' said 2 'rsd*' 'was revoked at 20'
 ok 'elmer names it' said 1 elmer 'certificate of ws2 was revoked'
 like 'twice is refused' "$(as carol 1 eadmin remove ws2 2>&1)" 'has no certificate'
 like 'with a new token it comes back' "$(join_as 2 "$(token --hosts ws2)")" 'has joined'
@@ -126,12 +126,12 @@ first=$(until_of ws3) linked=$(on 1 journalctl -q -o cat --no-pager -u elmer | g
 renewed() { [[ $(until_of ws3) > $first ]]; }
 on 3 cp -a /var/lib/elmer-rsd/pki /var/lib/elmer-rsd/before
 wait_for 60 'its certificate is renewed before it ends' renewed
-wait_for 10 'the host has it' said 3 rsd 'certificate is renewed'
+wait_for 10 'the host has it' said 3 'rsd*' 'certificate is renewed'
 is 'the link has stayed' "$(on 1 journalctl -q -o cat --no-pager -u elmer | grep -c 'host=ws3 is up')" "$linked"
 on 3 systemctl restart rsd
 wait_for 5 'with the new one it links anew' said 1 elmer 'host=ws3 has linked with its new certificate'
 on 3 sh -c 'cd /var/lib/elmer-rsd && systemctl stop rsd && mv pki after && mv before pki && systemctl start rsd'
-wait_for 5 'from then on the one before is refused, although its time is not over' said 3 rsd 'has shown a newer one'
+wait_for 5 'from then on the one before is refused, although its time is not over' said 3 'rsd*' 'has shown a newer one'
 on 3 sh -c 'cd /var/lib/elmer-rsd && systemctl stop rsd && rm -rf pki && mv after pki && systemctl start rsd'
 wait_for 20 'the new one is good' host_is ws3 up
 wait_for 60 'that of elmer is renewed, too' said 1 elmer "elmer's own certificate is renewed"
@@ -147,7 +147,7 @@ wait_for 30 'with a new key of elmer all hosts link' hosts_up 3
 [ "$(seen | cut -d " " -f 2)" -gt "$(cut -d " " -f 2 <<<"$counted")" ]
 is 'and note that it is a later one' $? 0
 on 1 sh -c 'cd /var/lib/elmer && systemctl stop elmer && mv pki new && cp -a stolen pki && systemctl start elmer'
-wait_for 30 'who has the old key is not taken for elmer, with a line' said 2 rsd 'shows a certificate that was replaced'
+wait_for 30 'who has the old key is not taken for elmer, with a line' said 2 'rsd*' 'shows a certificate that was replaced'
 is 'no host links with it' "$(on 1 eadmin hosts --json | python3 -c 'import json, sys
 print(sum(h["state"] == "up" and h["host"] != "ws1" for h in json.load(sys.stdin)["hosts"]))')" 0
 like 'and none joins by it' "$(join_as 2 "$(token)")" 'shows a certificate that was replaced'
@@ -163,7 +163,11 @@ for shift in 31536000 -31536000; do
     on 3 systemctl stop rsd
     like "a host whose clock is ${shift%31536000}a year off joins" \
         "$(on 3 env ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=/usr/local/lib/shift.so rsd --join ws1:7110 - <<<"$(token --hosts ws3)" 2>&1)" 'ws3 has joined'
-    on 3 sh -c 'mkdir -p /etc/systemd/system/rsd.service.d; printf "[Service]\nEnvironment=LD_PRELOAD=/usr/local/lib/shift.so\n" >/etc/systemd/system/rsd.service.d/shift.conf; systemctl daemon-reload; systemctl start rsd'
+    on 3 sh -c 'for unit in rsd rsd-net rsd-tickets; do
+            mkdir -p /etc/systemd/system/$unit.service.d
+            printf "[Service]\nEnvironment=LD_PRELOAD=/usr/local/lib/shift.so\n" >/etc/systemd/system/$unit.service.d/shift.conf
+        done
+        systemctl daemon-reload; systemctl start rsd'
     wait_for 30 'and works' host_is ws3 up
 done
 ok 'elmer has noticed' said 1 elmer 'host=ws3 its clock is 5256[0-9][0-9] minutes (ahead|behind)'

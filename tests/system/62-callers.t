@@ -189,7 +189,7 @@ refused_with 'bytes that are not UTF-8 in a name' "the job's name is not valid U
 refused_with 'bytes that are not UTF-8 in a variable' 'environment variable X is not valid UTF-8' -o /dev/null -v $'X=\xff\xfe' 1 true
 refused_with 'bytes that are not UTF-8 in a command' 'argument number 1 is not valid UTF-8' -o /dev/null 1 $'\xff'
 as bob 1 esubmit -w -o /dev/null -D $'/tmp/x\nelmer: job=1 user=root' 1 true >/dev/null 2>&1 # may exist, and does not here
-is 'no line of the log was made up' "$(on 1 journalctl -q -o cat --no-pager -u elmer -u rsd | grep -c '^elmer: job=1 user=root')" 0
+is 'no line of the log was made up' "$(on 1 journalctl -q -o cat --no-pager -u elmer -u "rsd*" | grep -c '^elmer: job=1 user=root')" 0
 preload=$(submit bob -o /dev/null -v LD_PRELOAD=/home/nowhere.so 1 sleep 100)
 wait_for 10 'a job with LD_PRELOAD runs' running "$preload"
 is 'the variable is only in the job' "$(for k in 1 2; do on $k sh -c 'for f in $(grep -lz ^LD_PRELOAD /proc/[0-9]*/environ 2>/dev/null); do cat "${f%environ}comm"; done'; done)" sleep
@@ -282,7 +282,7 @@ idle() { # SOCKET NODE
 idle $own
 idle $rsd
 like 'the refusal names the limit' "$(on 1 journalctl -q -o cat --no-pager -u elmer)" 'a user may have 1024 \(user_connections in elmer.conf\)'
-like "rsd's too" "$(on 1 journalctl -q -o cat --no-pager -u rsd)" 'a user may have 1024 \(user_connections in rsd.conf\)'
+like "rsd's too" "$(on 1 journalctl -q -o cat --no-pager -u "rsd*")" 'a user may have 1024 \(user_connections in rsd.conf\)'
 
 # Slow ones, and more requests than anybody needs.
 is 'a frame that comes byte by byte harms nobody' "$(call bob 1 $own slow)" sent

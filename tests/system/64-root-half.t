@@ -11,7 +11,7 @@ on 1 sh -c 'cat >/home/bomb && chmod 755 /home/bomb' <"$build/tests/system/bomb"
 # ---- rsd's own processes -------------------------------------------------------------------------------------------
 
 rsd=$(on 1 systemctl show -P MainPID rsd)
-net=$(on 1 pgrep -P "$rsd" -x elmer-rsd-net)
+net=$(on 1 systemctl show -P MainPID rsd-net)
 status_of() { on 1 sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status"; } # PID FIELD
 is 'they are two programs, and that of root has nothing of TLS' \
     "$(on 1 sh -c 'readlink "/proc/$1/exe" "/proc/$2/exe"; ldd "/proc/$1/exe" | grep -E "lib(ssl|crypto|uv)\."' - "$rsd" "$net" | xargs)" \

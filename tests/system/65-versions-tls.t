@@ -69,7 +69,7 @@ for k in 1 2; do
     as alice $k esubmit -w -o "signed-$k" --each 2 sh -c 'echo $ELMER_RANK' >/dev/null 2>&1
     is "a job that ws$k has signed runs on both" "$? $(as alice 1 sort "signed-$k" | xargs)" '0 0 1'
 done
-is 'none was refused' "$(for k in 1 2; do on $k journalctl -q -o cat --no-pager -u rsd | grep 'refused, ticket'; done)" ''
+is 'none was refused' "$(for k in 1 2; do on $k journalctl -q -o cat --no-pager -u 'rsd*' | grep 'refused, ticket'; done)" ''
 ends_well c "$c"
 is 'no version was refused' "$(no_version_refused)" ''
 like 'the hosts are linked by TLS' "$(on 1 eadmin hosts)" 'ws2 +up .*20[0-9-]+ [0-9:]+'

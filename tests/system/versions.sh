@@ -35,9 +35,16 @@ keep_new() {
         on 1 cat "/usr/$program" >"$tmp/new/usr/$program"
     done
 }
+# An rsd of before has the network half and elmer-tickets as children, if it has them: their units must not run.
+parts='rsd-net-join.socket rsd-tickets-join.socket rsd-tickets-grants.socket rsd-net.socket rsd-tickets.socket rsd-net.service rsd-tickets.service'
 put() { # new|previous DAEMON K
     local from=$tmp/new program
     [ "$1" = new ] || from=$previous/root
+    if [ "$2" = rsd ] && [ "$1" = new ]; then
+        on "$3" sh -c "systemctl -q unmask --runtime $parts"
+    elif [ "$2" = rsd ]; then
+        on "$3" sh -c "systemctl -q mask --runtime $parts"
+    fi
     for program in $(programs "$2"); do
         on "$3" sh -c 'cat >"$1.new" && chmod 755 "$1.new" && mv -f "$1.new" "$1"' - "/usr/$program" <"$from/usr/$program"
     done
@@ -54,6 +61,8 @@ use() {
     for k in "${@:-1}"; do
         put "$which" "$daemon" "$k"
         on "$k" systemctl restart "$daemon"
+        # Only now: rsd is to be stopped in peace, and not to begin again because they have gone.
+        [ "$which $daemon" != 'previous rsd' ] || on "$k" sh -c "systemctl stop $parts"
     done
 }
 ready() { wait_for 30 "$1: a new job runs to its end" hosts_up "$nodes"; }
@@ -88,6 +97,6 @@ same() { # NAME ID PIDS
 no_version_refused() {
     local k
     for ((k = 1; k <= nodes; k++)); do
-        on "$k" journalctl -q -o cat --no-pager -u elmer -u rsd | grep -i 'install the same version' | head -n 3
+        on "$k" journalctl -q -o cat --no-pager -u elmer -u "rsd*" | grep -i 'install the same version' | head -n 3
     done
 }

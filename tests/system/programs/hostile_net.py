@@ -153,6 +153,21 @@ def everything(s, ticket):
     say('all', 'finished')
 
 
+def joined():
+    """The connection of the jobs half: a child's third descriptor, or it joins us, as a unit, and says its plan first."""
+    if 'LISTEN_FDNAMES' not in os.environ:
+        s = socket.socket(fileno=3)
+        s.setblocking(True)
+        return s
+    door = socket.socket(fileno=3 + os.environ['LISTEN_FDNAMES'].split(':').index('rsd'))
+    door.setblocking(True)
+    s = door.accept()[0]
+    size = struct.unpack('=I', s.recv(4, socket.MSG_WAITALL))[0]
+    s.recv(size - 4, socket.MSG_WAITALL)
+    s.sendall(struct.pack('=i', os.getpid()))
+    return s
+
+
 if sys.argv[1:] == ['ticket']:
     ticket_of_user()
     sys.exit(0)
@@ -162,8 +177,7 @@ for line in open('/etc/passwd'):
 if sys.argv[1:] == ['elmer']:
     root_half = as_elmer()
 else:
-    root_half = socket.socket(fileno=3)
-    root_half.setblocking(True)
+    root_half = joined()
 with open('/home/ticket') as file:
     the_ticket = file.read().strip()
 (removed if os.path.exists('/home/cases') else everything)(root_half, the_ticket)
