@@ -311,10 +311,34 @@ static void what_was_begun_lasts_until_it_is_ended(void **state)
     assert_int_equal(first, second);
 }
 
+/* Or a reload with other lists would leave elmer-tickets with the ones before. */
+static void all_that_it_is_to_serve_is_in_the_plan(void **state)
+{
+    static struct ticket_plan plain, other;
+    struct ticket_serve serve = {.dir = "/nowhere", .host = "ws1", .hosts = "all", .users = "all"};
+    (void)state;
+    ticket_plan_fill(&plain, &serve, 1);
+    serve.deny_users = "alice";
+    ticket_plan_fill(&other, &serve, 1);
+    assert_string_equal(other.deny_users, "alice");
+    assert_memory_not_equal(&plain, &other, sizeof(plain));
+    serve.deny_users = NULL;
+    serve.deny_groups = "sudo";
+    ticket_plan_fill(&other, &serve, 1);
+    assert_string_equal(other.deny_groups, "sudo");
+    assert_memory_not_equal(&plain, &other, sizeof(plain));
+    serve.deny_groups = NULL;
+    serve.required = true;
+    ticket_plan_fill(&other, &serve, 1);
+    assert_int_equal(other.required, 1);
+    assert_memory_not_equal(&plain, &other, sizeof(plain));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_that_it_is_to_serve_is_in_the_plan),
         TEST(the_network_half_is_told_and_answers),
         TEST(one_that_has_ended_is_looked_for_again),
         TEST(one_that_does_not_answer_is_left),
