@@ -32,7 +32,7 @@
 #include "rsd/root/tmpdir.h"
 #include "rsd/spawn/spawn.h"
 
-enum { GRANTS = 64, REMOVE_S = 30, REMOVE_PATIENCE = 2000, RT_SECONDS = 5, MAX_FDS = 2 };
+enum { GRANTS = 64, REMOVE_S = 30, REMOVE_PATIENCE = 2000, RT_SECONDS = 5, JOIN_MS = 100, MAX_FDS = 2 };
 
 static struct spawn_plan plan;
 
@@ -239,11 +239,11 @@ static bool receive(struct spawn_request *request, int *fds)
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
     ssize_t got;
     do {
-        if (from[1].fd < 0 && plan.grants.sun_family)
-            join_grantor(&from[1]);
-        poll(from, 2, -1);
+        poll(from, 2, from[1].fd < 0 && plan.grants.sun_family ? JOIN_MS : -1);
         if (from[1].revents)
             hear_grant(&from[1]);
+        else if (from[1].fd < 0 && plan.grants.sun_family) /* not at once: systemd may close what it is to pass on */
+            join_grantor(&from[1]);
     } while (!from[0].revents || from[1].revents); /* what was granted before is heard before */
     got = recvmsg(SPAWN_FD_LINE, &message, MSG_CMSG_CLOEXEC);
     for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); got > 0 && at; at = CMSG_NXTHDR(&message, at)) {
