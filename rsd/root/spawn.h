@@ -18,6 +18,7 @@
 /* Descriptors that it is started with: the line; the directory of the jobs' groups; that of their directories; what
  * elmer-tickets grants; its plan. */
 enum { SPAWN_FD_LINE = 3, SPAWN_FD_GROUPS, SPAWN_FD_TMP, SPAWN_FD_GRANTS, SPAWN_FD_PLAN };
+enum { SPAWN_JOIN_MS = 100 }; /* from the end of one elmer-tickets to joining at the next */
 
 struct spawn_plan {
     uint32_t size; /* of this, so that no other build takes it */

@@ -32,7 +32,7 @@
 #include "rsd/root/tmpdir.h"
 #include "rsd/spawn/spawn.h"
 
-enum { GRANTS = 64, REMOVE_S = 30, REMOVE_PATIENCE = 2000, RT_SECONDS = 5, JOIN_MS = 100, MAX_FDS = 2 };
+enum { GRANTS = 64, REMOVE_S = 30, REMOVE_PATIENCE = 2000, RT_SECONDS = 5, MAX_FDS = 2 };
 
 static struct spawn_plan plan;
 
@@ -239,7 +239,7 @@ static bool receive(struct spawn_request *request, int *fds)
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
     ssize_t got;
     do {
-        poll(from, 2, from[1].fd < 0 && plan.grants.sun_family ? JOIN_MS : -1);
+        poll(from, 2, from[1].fd < 0 && plan.grants.sun_family ? SPAWN_JOIN_MS : -1);
         if (from[1].revents)
             hear_grant(&from[1]);
         else if (from[1].fd < 0 && plan.grants.sun_family) /* not at once: systemd may close what it is to pass on */

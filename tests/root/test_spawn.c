@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/ticket/program.h"
 #include "rsd/root/group.h"
 #include "rsd/root/limits.h"
@@ -25,7 +26,7 @@
 #include "tests/root/rig.h"
 #include "tests/unit/scratch.h"
 
-enum { WAIT_MS = 20000 };
+enum { WAIT_MS = 20000, CLOSED = 5 };
 
 static char dir[40], groups[4200];
 static int groups_fd, tmp_fd, line, grants, door, channel;
@@ -247,6 +248,27 @@ static void test_elmer_tickets_is_joined_again(void **state)
     grants = door = -1;
 }
 
+/* systemd takes and closes what connects while it stops the sockets: elmer-spawn, which ranks above it, must leave it
+ * time, and answers rsd meanwhile. */
+static void test_who_closes_at_once_is_not_flooded(void **state)
+{
+    const int64_t begun = mono_ms(mono_now());
+    struct pollfd in = {.fd = door, .events = POLLIN};
+    (void)state;
+    close(grants);
+    for (int i = 0; i < CLOSED; i++) {
+        assert_int_equal(poll(&in, 1, WAIT_MS), 1);
+        close(accept4(door, NULL, NULL, SOCK_CLOEXEC));
+    }
+    assert_true(mono_ms(mono_now()) - begun >= (int64_t)CLOSED * SPAWN_JOIN_MS);
+    assert_int_equal(start(7, NOBODY, "nobody"), -EACCES);
+    assert_int_equal(poll(&in, 1, WAIT_MS), 1);
+    grants = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+    grant(7, 1, NOBODY);
+    assert_int_equal(start(7, NOBODY, "nobody"), 0);
+    hear();
+}
+
 /* The name is what is looked up; its uid must be the one. */
 static void test_another_name(void **state)
 {
@@ -300,8 +322,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
-        TEST(test_a_supervisor), TEST(test_refused),     TEST(test_elmer_tickets_is_joined_again),
-        TEST(test_another_name), TEST(test_other_verbs), TEST(test_no_request),
+        TEST(test_a_supervisor),
+        TEST(test_refused),
+        TEST(test_elmer_tickets_is_joined_again),
+        TEST(test_who_closes_at_once_is_not_flooded),
+        TEST(test_another_name),
+        TEST(test_other_verbs),
+        TEST(test_no_request),
     };
     int possible;
     alarm(120);
