@@ -9,42 +9,19 @@
 
 #include "client/common.h"
 #include "lib/base/bytes.h"
+#include "lib/base/moment.h"
 #include "lib/base/str.h"
 #include "lib/job/job.def"
 
 enum {
-    MAX_S = 366 * 86400,
-    DIGITS_MAX = 8,
+    WARNING_MAX_S = 366 * 86400,
     MESH_SIDE_MAX = 65536,
     POLL_SLEEP_MAX_US = 10000 /* of yield/wait.h */
 };
 
-static uint64_t unit_s(char unit)
-{
-    return unit == 'd' ? 86400 : unit == 'h' ? 3600 : unit == 'm' ? 60 : unit == 's' ? 1 : 0;
-}
-
-/* The units from the largest down, each once; 0: it is no such time. */
-static uint64_t parse_s(const char *text)
-{
-    uint64_t sum = 0, last = UINT64_MAX;
-
-    while (*text) {
-        size_t length = strspn(text, "0123456789");
-        uint64_t unit = unit_s(text[length]);
-
-        if (length == 0 || length > DIGITS_MAX || unit == 0 || unit >= last)
-            return 0;
-        sum += strtoull(text, NULL, 10) * unit;
-        last = unit;
-        text += length + 1;
-    }
-    return sum <= MAX_S ? sum : 0;
-}
-
 bool limit_time(const char *option, const char *text, uint64_t *ms)
 {
-    uint64_t seconds = parse_s(text);
+    uint64_t seconds = moment_span_s(text);
 
     if (seconds == 0) {
         usage_error("%s %s: want a time like 2h30m or 45s, with d, h, m and s, from 1s to 366d", option, text);
@@ -95,8 +72,8 @@ bool limit_signal(const char *text, uint32_t *number, uint64_t *ms)
         memcpy(name, text, (size_t)(at - text));
     *number = warning_number(name);
     if (at && !str_to_u64(at + 1, &seconds))
-        seconds = parse_s(at + 1);
-    if (*number == 0 || seconds == 0 || seconds > MAX_S) {
+        seconds = moment_span_s(at + 1);
+    if (*number == 0 || seconds == 0 || seconds > WARNING_MAX_S) {
         usage_error("--signal %s: want a signal other than KILL and STOP, and how long before the limit, like USR1@120 "
                     "or TERM@2m",
                     text);

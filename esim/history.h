@@ -52,11 +52,7 @@ struct history {
  * NULL: fault says why. The file is not changed, nor is anything made beside it; elmer may use it meanwhile. */
 struct history *history_read(const char *path, int64_t since_ms, int64_t until_ms, char *fault, size_t size);
 void history_destroy(struct history *history);
-/* "2026-11-01", "2026-11-01 14:30", "2026-11-01 14:30:05", or "@" and seconds, perhaps with a fraction: Unix time in
- * ms.
- */
-bool history_time(const char *text, int64_t *ms);
-/* "ws2=FROM..UNTIL", times as above: a host of it was away. false: fault says why not. */
+/* "ws2=FROM..UNTIL", times as of lib/base/moment.h: a host of it was away. false: fault says why not. */
 bool history_away(const struct history *history, const char *text, struct away *away, char *fault, size_t size);
 /* Its jobs, but for those of a user (a name or a number; NULL: all). The history must outlive it. Numbers are the ids
  * of elmer. */

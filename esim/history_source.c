@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "esim/history.h"
+#include "lib/base/moment.h"
 #include "lib/base/str.h"
 
 struct replay {
@@ -95,33 +95,6 @@ struct source *history_source(const struct history *history, const char *without
     return &replay->source;
 }
 
-static bool unix_time(const char *text, int64_t *ms)
-{
-    size_t whole = strspn(text, "0123456789"), digits = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
-
-    if (whole == 0 || whole > 12 || digits > 9 || text[whole + (digits > 0) + digits] != '\0')
-        return false;
-    *ms = (int64_t)(strtod(text, NULL) * 1000 + 0.5);
-    return true;
-}
-
-bool history_time(const char *text, int64_t *ms)
-{
-    static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"};
-
-    if (text[0] == '@')
-        return unix_time(text + 1, ms);
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        struct tm tm = {.tm_isdst = -1};
-        const char *end = strptime(text, forms[i], &tm);
-        if (end && *end == '\0') {
-            *ms = (int64_t)mktime(&tm) * 1000;
-            return true;
-        }
-    }
-    return false;
-}
-
 static int host_of(const struct history *history, const char *name, size_t length)
 {
     for (int i = 0; i < history->nhosts; i++)
@@ -133,13 +106,14 @@ static int host_of(const struct history *history, const char *name, size_t lengt
 bool history_away(const struct history *history, const char *text, struct away *away, char *fault, size_t size)
 {
     const char *is = strchr(text, '='), *until = is ? strstr(is, "..") : NULL;
+    const struct wall now = wall_now();
+    struct wall begin, end;
     int64_t begin_ms = history->jobs[0].submitted_ms;
     char from[40] = "";
 
     if (until && (size_t)(until - is) <= sizeof(from))
         snprintf(from, sizeof(from), "%.*s", (int)(until - is - 1), is + 1);
-    if (!until || !history_time(from, &away->from_ms) || !history_time(until + 2, &away->until_ms) ||
-        away->from_ms >= away->until_ms) {
+    if (!until || !moment_parse(from, now, &begin) || !moment_parse(until + 2, now, &end) || begin.ms >= end.ms) {
         snprintf(fault, size, "--away: want 'HOST=FROM..UNTIL', times as for --since");
         return false;
     }
@@ -147,7 +121,7 @@ bool history_away(const struct history *history, const char *text, struct away *
     if (away->host < 0)
         snprintf(fault, size, "--away: '%.*s' is no host of this history", (int)(is - text < 64 ? is - text : 64),
                  text);
-    away->from_ms -= begin_ms;
-    away->until_ms -= begin_ms;
+    away->from_ms = begin.ms - begin_ms;
+    away->until_ms = end.ms - begin_ms;
     return away->host >= 0;
 }

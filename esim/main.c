@@ -13,6 +13,7 @@
 #include "esim/plan.h"
 #include "esim/plot.h"
 #include "esim/show.h"
+#include "lib/base/moment.h"
 #include "lib/base/str.h"
 #include "lib/options/options.h"
 
@@ -111,6 +112,7 @@ static int take(struct request *request, int c, char **argv)
     const struct option_row *row = options_row();
     char fault[300];
     uint64_t number;
+    struct wall moment;
 
     switch (c) {
     case OPTION_KEY:
@@ -123,9 +125,10 @@ static int take(struct request *request, int c, char **argv)
         return -1;
     case OPTION_SINCE:
     case OPTION_UNTIL:
-        return history_time(optarg, c == OPTION_SINCE ? &request->since_ms : &request->until_ms)
-                   ? -1
-                   : wrong("--since, --until: want '2026-11-01', '2026-11-01 14:30' or '@' and seconds of Unix time");
+        if (!moment_parse(optarg, wall_now(), &moment))
+            return wrong("--since, --until: want " MOMENT_FORMS);
+        *(c == OPTION_SINCE ? &request->since_ms : &request->until_ms) = moment.ms;
+        return -1;
     case OPTION_AWAY:
         if (request->naway == AWAY_MAX)
             return wrong("--away: 256 at most");

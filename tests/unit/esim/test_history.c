@@ -316,28 +316,6 @@ static void test_after_arrays(void **state)
     history_destroy(h);
 }
 
-static void test_time(void **state)
-{
-    int64_t ms, day;
-
-    (void)state;
-    assert_true(history_time("@1234567890", &ms));
-    assert_int_equal(ms, 1234567890000);
-    assert_true(history_time("2026-11-02", &day));
-    assert_true(history_time("2026-11-02 14:30", &ms));
-    assert_int_equal(ms - day, (14 * 60 + 30) * 60000);
-    assert_true(history_time("2026-11-02T14:30:05", &ms));
-    assert_int_equal(ms - day, ((14 * 60 + 30) * 60 + 5) * 1000);
-    assert_true(history_time("@1234567890.25", &ms));
-    assert_int_equal(ms, 1234567890250);
-    assert_false(history_time("@12.", &ms));
-    assert_false(history_time("@", &ms));
-    assert_false(history_time("@1e5", &ms));
-    assert_false(history_time("yesterday", &ms));
-    assert_false(history_time("2026-11-02 14", &ms));
-    assert_false(history_time("", &ms));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,7 +325,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_replay, setup, teardown),
         cmocka_unit_test_setup_teardown(test_after, setup, teardown),
         cmocka_unit_test_setup_teardown(test_after_arrays, setup, teardown),
-        cmocka_unit_test(test_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
