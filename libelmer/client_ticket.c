@@ -7,7 +7,8 @@
  *
  * A host without rsd, or with one from before there were tickets, has none: then the submission goes without, and the
  * hosts that run it decide. Where somebody signs it does not go without because he is busy: it would be refused there.
- * rsd makes its own socket before the one of the tickets, so that the times of both tell which rsd runs.
+ * rsd makes its own socket before the one of the tickets, as systemd does (rsd-tickets.socket), so that the times of
+ * both tell which rsd runs.
  */
 #include "config.h"
 

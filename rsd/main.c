@@ -146,33 +146,57 @@ static int find_programs(const struct rsd_config *config, struct err *err)
 
 /* ---- main ---- */
 
+static int write_plan(const struct rsd_config *config, const char *name, const void *plan, size_t size, struct err *err)
+{
+    int result = service_plan_write(config->rundir, name, plan, size);
+    return result < 0 ? err_set(err, result, "cannot write %s/%s: %s", config->rundir, name, strerror(-result)) : 0;
+}
+
+/* The connection, or -errno. */
+static int join_judge(const struct rsd_config *config, bool *certified, struct err *err)
+{
+    char path[200];
+    int fd, result;
+    snprintf(path, sizeof(path), "%s/" RSD_JUDGE_SOCKET, config->rundir);
+    fd = ticket_program_reach(path, SOCK_STREAM, err);
+    if (fd < 0)
+        return fd;
+    result = ticket_program_ready(fd, TICKET_READY_MS, certified, err);
+    if (result < 0) {
+        close(fd);
+        return result;
+    }
+    rsd_join_rank(result, RSD_UNIT_TICKETS);
+    return fd;
+}
+
 /* A unit of its own: it is joined now and, when it has gone, again (rsd/root/join.c). elmer-spawn is given a connection
  * that root has made, and makes the next by itself. */
 static int join_tickets(const struct rsd_config *config, struct rsd_tickets *tickets, const struct ticket_serve *serve,
                         uint64_t begun, bool *certified, struct err *err)
 {
-    static struct ticket_plan plan;
-    char judge[200], grants[200];
-    int result;
-    snprintf(judge, sizeof(judge), "%s/" RSD_JUDGE_SOCKET, config->rundir);
-    snprintf(grants, sizeof(grants), "%s/" RSD_GRANTS_SOCKET, config->rundir);
+    struct ticket_plan plan;
+    char grants[200];
+    int fd, result;
     ticket_plan_fill(&plan, serve, begun);
-    tickets->grants = ticket_program_reach(grants, SOCK_SEQPACKET, err);
-    tickets->fd = tickets->grants < 0 ? tickets->grants : ticket_program_join(judge, &plan, err);
-    if (tickets->fd < 0)
-        return tickets->fd;
-    result = ticket_program_ready(tickets->fd, TICKET_READY_MS, certified, err);
-    if (result == -EIO) { /* it has ended to begin anew with this plan */
-        close(tickets->fd);
-        err_clear(err);
-        tickets->fd = ticket_program_join(judge, &plan, err);
-        result = tickets->fd < 0 ? tickets->fd : ticket_program_ready(tickets->fd, TICKET_READY_MS, certified, err);
-    }
+    result = write_plan(config, TICKET_PLAN_FILE, &plan, sizeof(plan), err);
     if (result < 0)
         return result;
-    rsd_join_rank(result, RSD_UNIT_TICKETS);
-    tickets->plan = &plan;
-    return tickets->fd;
+    snprintf(grants, sizeof(grants), "%s/" RSD_GRANTS_SOCKET, config->rundir);
+    tickets->grants = ticket_program_reach(grants, SOCK_SEQPACKET, err);
+    if (tickets->grants < 0)
+        return tickets->grants;
+    fd = join_judge(config, certified, err);
+    if (fd == -EIO) { /* it has ended to begin anew with this plan */
+        err_clear(err);
+        fd = join_judge(config, certified, err);
+    }
+    if (fd < 0) {
+        close(tickets->grants);
+        tickets->grants = -1;
+    }
+    tickets->unit = fd >= 0;
+    return fd;
 }
 
 /* Where they are not required, a host without a place for its key goes on as before. */
@@ -303,7 +327,7 @@ static int run_child(const struct rsd_config *config, struct net_plan *plan, uid
     net = net_start(plan, uid, gid, pair[1], listener, err);
     close(pair[1]);
     close(listener);
-    return net < 0 ? net : rsd_root_main(pair[0], net, NULL, config, tickets);
+    return net < 0 ? net : rsd_root_main(pair[0], net, config, tickets);
 }
 
 static int run(struct rsd_config *config, const char *given, struct err *err)
@@ -324,16 +348,17 @@ static int run(struct rsd_config *config, const char *given, struct err *err)
     if (units && rsd_begun(config, &plan.begun) < 0)
         log_warning("the network half and elmer-tickets begin anew with each start of rsd: %s/sup cannot be written",
                     config->rundir);
+    net_plan_serve(&plan, config);
     sched_rank(0, (struct order_rank){SCHED_FIFO, ORDER_DAEMON}, false); /* where it is refused, probe.c says why */
-    result = begin_tickets(config, units ? &plan.begun : NULL, &tickets, err);
+    result = units ? write_plan(config, NET_PLAN_FILE, &plan, sizeof(plan), err) : 0;
+    if (result == 0)
+        result = begin_tickets(config, units ? &plan.begun : NULL, &tickets, err);
     if (result < 0) {
         log_error("rsd cannot begin: %s", err->text);
         return begin_again();
     }
-    net_plan_serve(&plan, config);
     if (units)
-        result =
-            rsd_root_main(-1, 0, &(struct rsd_net_unit){&plan, sizeof(plan)}, config, tickets.fd < 0 ? NULL : &tickets);
+        result = rsd_root_main(-1, 0, config, tickets.fd < 0 ? NULL : &tickets);
     else
         result = run_child(config, &plan, uid, gid, listener, tickets.fd < 0 ? NULL : &tickets, err);
     return result == -ECANCELED ? begin_again() : result;

@@ -12,10 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
+#include "lib/base/locate.h"
 #include "lib/base/str.h"
 
 #ifndef SO_PEERPIDFD /* from Linux 6.5 on */
@@ -76,28 +79,58 @@ int service_watchdog_ms(void)
     return (int)(us / 3000);
 }
 
-/* ---- control groups ---- */
-
-/* The unified hierarchy's line: 0::PATH. */
-static int group_of(const char *path, char *group, size_t size)
+int service_alive(void)
 {
-    FILE *file = fopen(path, "re");
-    char line[GROUP_BYTES + 8];
-    int result = -ENOENT;
-    if (!file)
-        return -errno;
-    while (result < 0 && fgets(line, sizeof(line), file)) {
-        line[strcspn(line, "\n")] = 0;
-        if (strncmp(line, "0::/", 4) == 0)
-            result = snprintf(group, size, "%s", line + 3) < (int)size ? 0 : -ENAMETOOLONG;
+    static int64_t due_ms;
+    const int64_t now = mono_ms(mono_now());
+    const int every_ms = service_watchdog_ms();
+    if (every_ms == 0)
+        return -1;
+    if (now >= due_ms) {
+        service_notify("WATCHDOG=1");
+        due_ms = now + every_ms;
     }
-    fclose(file);
+    return (int)(due_ms - now);
+}
+
+/* ---- what root has written ---- */
+
+int service_plan_write(const char *dir, const char *name, const void *plan, size_t size)
+{
+    char path[200], beside[210];
+    int fd, result = 0;
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    snprintf(beside, sizeof(beside), "%s.new", path);
+    fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -errno;
+    if (write(fd, plan, size) != (ssize_t)size || fchmod(fd, 0644) < 0)
+        result = -EIO;
+    close(fd);
+    if (result == 0 && rename(beside, path) < 0)
+        result = -errno;
     return result;
 }
 
+int service_plan_read(const char *path, uid_t owner, void *plan, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), result = 0;
+    struct stat st;
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != owner)
+        result = -EPERM;
+    else if (st.st_size != (off_t)size || read(fd, plan, size) != (ssize_t)size)
+        result = -EPROTO;
+    close(fd);
+    return result;
+}
+
+/* ---- control groups ---- */
+
 int service_sibling(const char *unit, char *group, size_t size)
 {
-    int result = group_of("/proc/self/cgroup", group, size);
+    int result = group_of("/proc", 0, group, size);
     char *last = result < 0 ? NULL : strrchr(group, '/');
     if (!last)
         return result < 0 ? result : -ENOENT;
@@ -108,11 +141,25 @@ int service_sibling(const char *unit, char *group, size_t size)
 
 int service_is_in(pid_t pid, const char *group)
 {
-    char path[40], found[GROUP_BYTES];
-    int result;
-    snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-    result = group_of(path, found, sizeof(found));
-    return result < 0 ? result : strcmp(found, group) == 0 ? 0 : -EPERM;
+    char path[GROUP_BYTES], procs[GROUP_BYTES + 16], line[24];
+    struct err err = ERR_INIT;
+    uint64_t member;
+    int result = group_locate("/proc", group, path, sizeof(path), &err);
+    FILE *file;
+    if (result < 0)
+        return result;
+    snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
+    file = fopen(procs, "re");
+    if (!file)
+        return errno == ENOENT ? -EPERM : -errno; /* the unit does not run */
+    result = -EPERM;
+    while (result < 0 && fgets(line, sizeof(line), file)) {
+        line[strcspn(line, "\n")] = 0;
+        if (str_to_u64(line, &member) && member == (uint64_t)pid)
+            result = 0;
+    }
+    fclose(file);
+    return result;
 }
 
 /* ---- peers ---- */
@@ -147,7 +194,7 @@ static int check(int fd, uid_t uid, const char *unit, struct err *err)
     if (held.fd < 0)
         return err_set(err, -ESRCH, "who has connected is gone");
     result = service_is_in(peer.pid, group);
-    if (result == -ENOENT || poll(&held, 1, 0) != 0)
+    if (poll(&held, 1, 0) != 0)
         result = -ESRCH;
     close(held.fd);
     if (result == -ESRCH)

@@ -17,6 +17,14 @@ int service_listener(const char *name);
 void service_notify(const char *text);
 /* How often to say WATCHDOG=1, in milliseconds: a third of what systemd waits; 0: it does not. */
 int service_watchdog_ms(void);
+/* Say it if it is time for that. Returns in how many milliseconds to call again, as poll(2) wants it; -1: never. */
+int service_alive(void);
+
+/* What a unit is to do, written by root before it gave up being root, so that nobody who has taken its program since
+ * can say anything else: a struct of these bytes in dir, which is root's; there at once and whole. 0 or -errno. */
+int service_plan_write(const char *dir, const char *name, const void *plan, size_t size);
+/* 0; -EPERM: it is not this user's; -EPROTO: not of this size, as that of another build is not; -errno. */
+int service_plan_read(const char *path, uid_t owner, void *plan, size_t size);
 
 /* Take a connection from a listening socket: close-on-exec, blocking. Its other end must be root or this user, as the
  * kernel says, and a process of this unit, which must be a sibling of our own control group. It is held by a pidfd
@@ -25,10 +33,11 @@ int service_watchdog_ms(void);
  * -ESRCH: it has ended since, as one does that was killed or has begun anew; nobody needs to be told. */
 int service_accept(int listener, uid_t uid, const char *unit, struct err *err);
 
-/* The group of a sibling: our own group's path, with another last part. 0, or -errno. For service_accept(), and to see
- * whether a process is in a unit. */
+/* The group of a sibling as /proc names it: our own, with another last part. 0, or -errno. For service_accept(), and to
+ * see whether a process is in a unit. */
 int service_sibling(const char *unit, char *group, size_t size);
-/* -errno, or 0 if the process is in exactly this group now. */
+/* -errno, or 0 if the process is in exactly this group now. Asks the group, so that others' processes may be hidden in
+ * /proc. */
 int service_is_in(pid_t pid, const char *group);
 
 #endif

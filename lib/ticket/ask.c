@@ -89,16 +89,6 @@ int ticket_program_reach(const char *path, int type, struct err *err)
     return result;
 }
 
-int ticket_program_join(const char *path, const struct ticket_plan *plan, struct err *err)
-{
-    int fd = ticket_program_reach(path, SOCK_STREAM, err);
-    if (fd < 0 || send(fd, plan, sizeof(*plan), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*plan))
-        return fd;
-    err_set(err, -EIO, "cannot speak to %s: %s", path, strerror(errno));
-    close(fd);
-    return -EIO;
-}
-
 /* ---- asking ---- */
 
 static void add(FILE *out, const char *text)

@@ -5,8 +5,8 @@
  *   serve   first: a socket to the root half of rsd, which asks about jobs (below); second: a listening socket, where
  *           local users get their tickets; third: to elmer-spawn (struct ticket_grant). Until the first is closed.
  *           As a unit of its own (rsd-tickets.service) it has three listening sockets of systemd's instead, by name:
- *           rsd, users, grants; rsd connects to the first and says what is in struct ticket_plan, elmer-spawn to the
- *           last. Either end may begin anew; then rsd and elmer-spawn join again.
+ *           rsd, users, grants; rsd connects to the first, when root has written struct ticket_plan, elmer-spawn to
+ *           the last. Either end may begin anew; then rsd and elmer-spawn join again.
  *   key     first: what the CA has answered, as text (TICKET_ANSWER); second: there the key goes before, hexadecimal
  * and a newline. The CA is the one with the hash that is given, or it is not believed. */
 #ifndef LIB_TICKET_PROGRAM_H
@@ -41,21 +41,22 @@ struct ticket_serve {
 /* It serves, and answers on the descriptor that is returned, on which a wait ends after two seconds. listener stays the
  * caller's. -errno. */
 int ticket_program_serve(const struct ticket_serve *serve, int listener, pid_t *pid, bool *certified, struct err *err);
-/* The first that rsd says to it as a unit. Another one than before, and it begins anew. */
+/* What it is to serve as a unit: a file of root's in RUNDIR (service_plan_write()), which it reads whenever rsd joins.
+ * Another one than before, and it begins anew. */
+#define TICKET_PLAN_FILE "tickets.plan"
 struct ticket_plan {
     uint32_t size; /* of this struct: another one is of another build */
     char version[28];
     uint64_t begun; /* a number of each start of rsd by an administrator, so that all begin anew then */
     char dir[1024], host[256], hosts[1024], users[1024], deny_users[1024], deny_groups[1024];
-    uint32_t required; /* 0 or 1; no bool: bytes of another process */
+    uint32_t required; /* 0 or 1 */
     uint32_t unused;
 };
 /* Fills the plan, all of it. */
 void ticket_plan_fill(struct ticket_plan *plan, const struct ticket_serve *serve, uint64_t begun);
-/* Connect to a unit's socket; never waits. The socket, or -errno. */
+/* Connect to a unit's socket; never waits. The socket, or -errno. Where elmer-tickets judges ticket_program_ready() is
+ * next. */
 int ticket_program_reach(const char *path, int type, struct err *err);
-/* The same, and the plan is said. Then ticket_program_ready(). */
-int ticket_program_join(const char *path, const struct ticket_plan *plan, struct err *err);
 /* Wait so long for it to be ready. From then on a wait on the descriptor ends after two seconds. */
 int ticket_program_ready(int fd, int wait_ms, bool *certified, struct err *err);
 enum { TICKET_READY_MS = 20000 };

@@ -1,7 +1,7 @@
 /* door.c - see door.h.
  *
- * rsd connects and says its plan in the same moment; we look who it is (lib/base/service.h), compare the plan, and
- * answer with our process. What follows are frames (net.c). A plan that is not the first one's, byte by byte: the
+ * rsd connects; we look who it is (lib/base/service.h), read the plan that it has written while it was root, and answer
+ * with our process. What follows are frames (net.c). A plan that is not the first one's, byte by byte: the
  * configuration, the build, or rsd was started anew by an administrator. All of that we take up by beginning anew
  * ourselves, as a process that knows nothing of before. */
 #include "config.h"
@@ -11,29 +11,21 @@
 #include <errno.h>
 #include <poll.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "lib/base/log.h"
 #include "lib/base/service.h"
 
-enum { PLAN_MS = 2000 };
-
-static void wait_at_most(int fd, int ms)
+static bool read_plan(const struct door *door, struct net_plan *plan)
 {
-    const struct timeval most = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000L};
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+    return service_plan_read(door->plan_path, door->root, plan, sizeof(*plan)) == 0 && plan->size == sizeof(*plan) &&
+           strncmp(plan->version, PACKAGE_VERSION, sizeof(plan->version)) == 0 && plan->task == NET_SERVE;
 }
 
-static bool is_of_this_build(const struct net_plan *plan)
-{
-    return plan->size == sizeof(*plan) && strncmp(plan->version, PACKAGE_VERSION, sizeof(plan->version)) == 0 &&
-           plan->task == NET_SERVE;
-}
-
-/* Bytes between the members too: rsd sends the same ones each time, and if not we begin anew in vain. */
+/* Bytes between the members too: rsd writes the same ones each time, and if not we begin anew in vain. */
 static bool is_same(const void *a, const void *b, size_t size)
 {
     return memcmp(a, b, size) == 0;
@@ -47,24 +39,20 @@ static int take(struct door *door)
     const int32_t own = getpid();
     struct err err = ERR_INIT;
     int fd = service_accept(door->listener, door->rsd, door->unit, &err);
-    ssize_t got;
     if (fd < 0) {
         if (fd != -ESRCH && log_allowed(&limit, 10, 60000))
             log_warning("the network half refuses a peer: %s", err.text);
         return -EAGAIN;
     }
-    wait_at_most(fd, PLAN_MS);
-    got = recv(fd, &said, sizeof(said), MSG_WAITALL);
-    wait_at_most(fd, 0);
-    if (got == (ssize_t)sizeof(said) && is_of_this_build(&said) &&
-        (door->plan.size == 0 || is_same(&door->plan, &said, sizeof(said)))) {
-        door->plan = said;
-        if (send(fd, &own, sizeof(own), MSG_NOSIGNAL) == (ssize_t)sizeof(own))
-            return fd;
-        got = 0;
+    if (!read_plan(door, &said) || (door->plan.size > 0 && !is_same(&door->plan, &said, sizeof(said)))) {
+        close(fd);
+        return -EPROTO;
     }
+    door->plan = said;
+    if (send(fd, &own, sizeof(own), MSG_NOSIGNAL) == (ssize_t)sizeof(own))
+        return fd;
     close(fd);
-    return got == 0 ? -EAGAIN : -EPROTO; /* gone before it was there */
+    return -EAGAIN; /* gone before it was there */
 }
 
 bool door_init(struct door *door)
@@ -74,19 +62,17 @@ bool door_init(struct door *door)
     door->rsd = entry ? entry->pw_uid : 0;
     door->unit = SERVICE_OF_RSD;
     door->listener = service_listener("rsd");
+    snprintf(door->plan_path, sizeof(door->plan_path), "%s", ELMER_RSD_RUNDIR "/" NET_PLAN_FILE);
     return door->listener >= 0;
 }
 
 int door_await(struct door *door)
 {
-    int alive_ms = service_watchdog_ms(), result = -EAGAIN;
+    struct pollfd listener = {.fd = door->listener, .events = POLLIN};
+    int result = -EAGAIN;
     service_notify("READY=1\nSTATUS=waits for rsd");
     while (result == -EAGAIN) {
-        struct pollfd listener = {.fd = door->listener, .events = POLLIN};
-        int ready = poll(&listener, 1, alive_ms > 0 ? alive_ms : -1);
-        if (ready == 0)
-            service_notify("WATCHDOG=1");
-        if (ready > 0)
+        if (poll(&listener, 1, service_alive()) > 0)
             result = take(door);
     }
     service_notify("STATUS=");

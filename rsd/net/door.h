@@ -15,6 +15,8 @@ struct door {
     int listener;     /* systemd's */
     uid_t rsd;        /* who may come, beside root, ... */
     const char *unit; /* ... of this unit: SERVICE_OF_RSD */
+    char plan_path[108];
+    uid_t root; /* whose that file must be: 0 */
     struct net_plan plan;
     uv_poll_t poll;
     uv_timer_t alive;

@@ -1,5 +1,6 @@
 /* main.c - elmer-rsd-net, the program of rsd's network half. rsd has made it a user without rights before; what it is
- * to do is on descriptor 5. Or systemd has (rsd-net.service); then rsd says it when it joins (door.c). */
+ * to do is on descriptor 5. Or systemd has (rsd-net.service); then it is in a file of root's
+ * (door.c). */
 #include "config.h"
 
 #include <errno.h>

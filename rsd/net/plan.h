@@ -1,6 +1,6 @@
 /* plan.h - what rsd tells the program of its network half: a sealed file in memory, or, where that is a unit of its
- * own, the first that it says to it; then NET_SERVE, and it is answered with an int32_t, the number of the process.
- * Both are of one build. */
+ * own, a file of root's in RUNDIR (service_plan_write()) that is read whenever rsd joins; then NET_SERVE, and rsd is
+ * answered with an int32_t, the number of the process. Both are of one build. */
 #ifndef RSD_NET_PLAN_H
 #define RSD_NET_PLAN_H
 
@@ -14,6 +14,8 @@
 enum { NET_FD_ROOT = 3, NET_FD_LISTEN = 4, NET_FD_PLAN = 5 };
 
 enum { NET_TICKET_KEY_SIZE = 65 }; /* hexadecimal, with the NUL */
+
+#define NET_PLAN_FILE "net.plan"
 
 enum net_task { NET_SERVE, NET_ENROL };
 

@@ -127,7 +127,7 @@ static int become(const struct root *root)
 static struct spawn_grants grants_of(const struct root *root)
 {
     struct spawn_grants grants = {.fd = root->tickets ? root->tickets->grants : -1};
-    if (root->tickets && root->tickets->plan)
+    if (root->tickets && root->tickets->unit)
         snprintf(grants.path, sizeof(grants.path), "%s/" RSD_GRANTS_SOCKET, root->config->rundir);
     return grants;
 }

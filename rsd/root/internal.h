@@ -181,9 +181,9 @@ struct root {
     struct root_job **jobs; /* in order of their opening */
     size_t job_count, job_capacity;
     struct channel net;
-    const struct rsd_net_unit *net_unit; /* NULL: it is a child */
-    bool net_joining;                    /* it has not answered yet */
-    int64_t net_join_ms;                 /* until when it has to; while it is away (net.fd is -1) the next try */
+    bool net_is_unit;    /* else it is a child */
+    bool net_joining;    /* it has not answered yet */
+    int64_t net_join_ms; /* until when it has to; while it is away (net.fd is -1) the next try */
     pid_t net_pid, spawn_pid;
     int spawn_fd; /* elmer-spawn's line: see spawn.h */
     bool spawn_gone;

@@ -2,9 +2,9 @@
  * each may end, be restarted or be replaced by another build while rsd and its jobs go on.
  *
  * systemd holds their listening sockets and gives them to nobody else, so who takes our connection is the one that it
- * has started; they look at who we are (lib/base/service.h). We connect, which starts them if need be, and say what
- * they are to do, all in one turn and without waiting; they answer with their process, which gets our own class if it
- * is in their unit's group.
+ * has started; they look at who we are, and read what they are to do in files that rsd/main.c has written while it was
+ * root (lib/base/service.h). We connect, which starts them if need be, without waiting; they answer with their process,
+ * which gets our own class if it is in their unit's group.
  *
  * The network half: what it does not hear while it is away it asks for when it is back (resync), as after a restart of
  * rsd. It is looked for again every JOIN_AGAIN_MS; one that does not answer in JOIN_MS is left, and looked for again.
@@ -13,27 +13,50 @@
  * as it does for one that is its child. */
 #include "config.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/service.h"
 #include "lib/base/str.h"
 #include "rsd/root/internal.h"
 
-enum { JOIN_MS = 5000, JOIN_AGAIN_MS = 200 };
+enum { JOIN_MS = 5000, JOIN_AGAIN_MS = 200, THREADS_MAX = 64 };
 
 static void path_of(const struct root *root, const char *name, char *path, size_t size)
 {
     snprintf(path, size, "%s/%s", root->config->rundir, name);
+}
+
+/* It may have made threads already, which look up names. Where /proc hides it that is all that we know of it. */
+static void rank_threads(pid_t pid, struct order_rank rank)
+{
+    char path[40];
+    DIR *dir;
+    uint64_t tid;
+    sched_rank(pid, rank, false); /* where it is refused, probe.c says why */
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    dir = opendir(path);
+    for (int i = 0; dir && i < THREADS_MAX; i++) {
+        const struct dirent *entry = readdir(dir);
+        if (!entry)
+            break;
+        if (str_to_u64(entry->d_name, &tid))
+            sched_rank((pid_t)tid, rank, false);
+    }
+    if (dir)
+        closedir(dir);
 }
 
 /* Its own word, so it must be one of the unit's processes; looked at again, because a number may be another's by then.
@@ -43,38 +66,39 @@ void rsd_join_rank(pid_t pid, const char *unit)
     char group[4096];
     if (pid <= 0 || service_sibling(unit, group, sizeof(group)) < 0 || service_is_in(pid, group) < 0)
         return;
-    sched_rank(pid, (struct order_rank){SCHED_FIFO, ORDER_DAEMON}, false); /* where it is refused, probe.c says why */
+    rank_threads(pid, (struct order_rank){SCHED_FIFO, ORDER_DAEMON});
     if (service_is_in(pid, group) < 0)
-        sched_rank(pid, (struct order_rank){SCHED_OTHER, 0}, false);
+        rank_threads(pid, (struct order_rank){SCHED_OTHER, 0});
 }
 
 /* ---- since when ---- */
 
-#define BEGUN_FILE "sup/begun"
+#define BEGUN_FILE "begun"
 
+/* The directory is elmer-jobs's, and we are root: file_read() and file_write() take no link, pipe or device for it. */
 int rsd_begun(const struct rsd_config *config, uint64_t *begun)
 {
-    char path[200], text[24] = "";
-    int fd, result = 0;
-    snprintf(path, sizeof(path), "%s/" BEGUN_FILE, config->rundir);
-    fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return -errno;
-    if (read(fd, text, sizeof(text) - 1) <= 0 || !str_to_u64(text, begun)) {
+    char path[200], text[24], *found = NULL;
+    struct err none = ERR_INIT;
+    int dir, result = 0;
+    snprintf(path, sizeof(path), "%s/sup", config->rundir);
+    dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0 || file_read(dir, BEGUN_FILE, sizeof(text), &found, &none) < 0 || !str_to_u64(found, begun)) {
         if (getrandom(begun, sizeof(*begun), 0) != (ssize_t)sizeof(*begun))
-            result = -EIO;
+            *begun = (uint64_t)mono_now().ns;
         snprintf(text, sizeof(text), "%" PRIu64, *begun);
-        if (ftruncate(fd, 0) < 0 || pwrite(fd, text, strlen(text), 0) != (ssize_t)strlen(text))
-            result = -EIO; /* another number each time is no fault but for those who begin anew */
+        result = dir < 0 ? -errno : file_write(dir, BEGUN_FILE, text, 0600, &none);
     }
-    close(fd);
+    free(found);
+    if (dir >= 0)
+        close(dir);
     return result;
 }
 
 void rsd_begun_end(const struct rsd_config *config)
 {
     char path[200];
-    snprintf(path, sizeof(path), "%s/" BEGUN_FILE, config->rundir);
+    snprintf(path, sizeof(path), "%s/sup/" BEGUN_FILE, config->rundir);
     unlink(path);
 }
 
@@ -111,11 +135,6 @@ static int join_net(struct root *root, struct err *err)
     fd = ticket_program_reach(path, SOCK_STREAM, err);
     if (fd < 0)
         return fd;
-    if (send(fd, root->net_unit->plan, root->net_unit->size, MSG_NOSIGNAL | MSG_DONTWAIT) !=
-        (ssize_t)root->net_unit->size) {
-        close(fd);
-        return err_set(err, -EIO, "cannot be told anything");
-    }
     result = channel_init(&root->net, fd, WIRE_FROM_HOST, NET_OUT_MAX);
     if (result < 0) {
         close(fd);
@@ -131,7 +150,7 @@ static int join_net(struct root *root, struct err *err)
 void join_net_due(struct root *root, int64_t now)
 {
     struct err err = ERR_INIT;
-    if (!root->net_unit || root->stop || join_net_there(root) || now < root->net_join_ms)
+    if (!root->net_is_unit || root->stop || join_net_there(root) || now < root->net_join_ms)
         return;
     if (root->net_joining)
         join_net_lost(root, "does not answer");
@@ -141,7 +160,7 @@ void join_net_due(struct root *root, int64_t now)
 
 int64_t join_net_next(const struct root *root)
 {
-    return root->net_unit && !join_net_there(root) ? root->net_join_ms : INT64_MAX;
+    return root->net_is_unit && !join_net_there(root) ? root->net_join_ms : INT64_MAX;
 }
 
 bool join_net_answered(struct root *root)
@@ -174,7 +193,7 @@ static int join_tickets(const struct root *root, struct err *err)
     if (tickets->fd >= 0)
         close(tickets->fd);
     path_of(root, RSD_JUDGE_SOCKET, path, sizeof(path));
-    fd = tickets->fd = ticket_program_join(path, tickets->plan, err);
+    fd = tickets->fd = ticket_program_reach(path, SOCK_STREAM, err);
     tickets->join_ms = mono_ms(mono_now()) + JOIN_AGAIN_MS;
     tickets->joining = fd >= 0;
     return fd < 0 ? fd : 0;
@@ -218,13 +237,13 @@ void join_tickets_due(struct root *root, int64_t now)
 
 int64_t join_tickets_next(const struct root *root)
 {
-    return root->tickets && root->tickets->plan && root->tickets->fd < 0 ? root->tickets->join_ms : INT64_MAX;
+    return root->tickets && root->tickets->unit && root->tickets->fd < 0 ? root->tickets->join_ms : INT64_MAX;
 }
 
 bool join_tickets_await(const struct root *root, bool again, int64_t deadline_ms)
 {
     int64_t left, early;
-    if (!root->tickets->plan || (!again && !root->tickets->joining))
+    if (!root->tickets->unit || (!again && !root->tickets->joining))
         return !again;
     while ((left = deadline_ms - mono_ms(mono_now())) > 0) {
         struct err err = ERR_INIT;

@@ -90,15 +90,15 @@ static void put_reserve_back(struct root *root)
     reserve_put_back(&kernel, dir);
 }
 
-static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct rsd_net_unit *net_unit,
-                     const struct rsd_config *config, struct rsd_tickets *tickets, struct err *err)
+static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct rsd_config *config,
+                     struct rsd_tickets *tickets, struct err *err)
 {
     int64_t now = mono_ms(mono_now());
     int result, refusal;
     *root = (struct root){.config = config,
                           .tickets = tickets,
                           .net_pid = net_pid,
-                          .net_unit = net_unit,
+                          .net_is_unit = fd_net < 0,
                           .net = {.fd = -1},
                           .signal_fd = -1,
                           .reaper_fd = -1,
@@ -108,7 +108,7 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
                           .tmp_fd = -1};
     boost_init(root, now);
     limits_of_daemon(&root->limits);
-    result = net_unit ? 0 : channel_init(&root->net, fd_net, WIRE_FROM_HOST, NET_OUT_MAX);
+    result = fd_net < 0 ? 0 : channel_init(&root->net, fd_net, WIRE_FROM_HOST, NET_OUT_MAX);
     if (result < 0)
         return err_set(err, result, "cannot use the channel of the network half: %s", strerror(-result));
     root->net.minor = WIRE_MINOR; /* both halves are of one build */
@@ -193,7 +193,7 @@ static void net_read(struct root *root)
     }
     if (root->stop || (filled >= 0 && got >= 0))
         return;
-    if (root->net_unit) {
+    if (root->net_is_unit) {
         join_net_lost(root, filled == -EPIPE ? "has ended" : err.text);
         return;
     }
@@ -204,7 +204,7 @@ static void net_read(struct root *root)
 
 static void net_events(struct root *root, const struct pollfd *event)
 {
-    if (root->net_unit && root->net.fd >= 0 && root->net.dead)
+    if (root->net_is_unit && root->net.fd >= 0 && root->net.dead)
         join_net_lost(root, "does not read");
     if (event->fd < 0 || event->fd != root->net.fd || !event->revents || !join_net_answered(root))
         return;
@@ -350,7 +350,7 @@ static nfds_t fill_fds(const struct root *root, struct pollfd *fds)
                              .events = (short)(POLLIN | (channel_wants_write(&root->net) ? POLLOUT : 0))};
     fds[1] = (struct pollfd){.fd = root->signal_fd, .events = POLLIN};
     fds[2] = (struct pollfd){.fd = root->reaper_fd, .events = POLLIN};
-    fds[3] = (struct pollfd){.fd = root->tickets && root->tickets->plan ? root->tickets->fd : -1, .events = POLLIN};
+    fds[3] = (struct pollfd){.fd = root->tickets && root->tickets->unit ? root->tickets->fd : -1, .events = POLLIN};
     for (size_t i = 0; i < root->job_count; i++) {
         const struct root_job *job = root->jobs[i];
         bool ending = job->state == JOB_TERMINATING || job->state == JOB_KILLING;
@@ -471,13 +471,12 @@ static int loop(struct root *root)
     return root->status;
 }
 
-int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_net_unit *net_unit, const struct rsd_config *config,
-                  struct rsd_tickets *tickets)
+int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config, struct rsd_tickets *tickets)
 {
     struct err err = ERR_INIT;
     struct root root;
     int status;
-    if (root_init(&root, fd_net, net_pid, net_unit, config, tickets, &err) < 0) {
+    if (root_init(&root, fd_net, net_pid, config, tickets, &err) < 0) {
         log_error("%s", err.text);
         root_fini(&root);
         return -ECANCELED;

@@ -11,21 +11,16 @@
 
 /* elmer-tickets beside the root half. */
 struct rsd_tickets {
-    int fd;                         /* which it answers on */
-    int grants;                     /* what elmer-spawn hears it on: see struct ticket_grant */
-    pid_t pid;                      /* 0: no child of ours */
-    const struct ticket_plan *plan; /* it is a unit, and is joined with this; NULL: it is a child */
-    bool joining;                   /* it has not said yet that it is ready */
+    int fd;          /* which it answers on */
+    int grants;      /* what elmer-spawn hears it on: see struct ticket_grant */
+    pid_t pid;       /* 0: no child of ours */
+    bool unit;       /* it is joined, again and again; else it is a child */
+    bool joining;    /* it has not said yet that it is ready */
     int64_t join_ms; /* not joined before: systemd may close what it takes at once, while a unit is being stopped */
     struct ticket_verdict opening; /* of the job that is being opened */
     bool gone;                     /* it has not answered: rsd starts again, and is asked again then */
 };
 
-/* The network half, when it is a unit. */
-struct rsd_net_unit {
-    const void *plan; /* what it is told first, of size bytes: see rsd/net/plan.h */
-    size_t size;
-};
 #define RSD_UNITS_VARIABLE "ELMER_RSD_UNITS" /* "yes": rsd.service has them beside it */
 /* Where units listen, below RUNDIR. */
 #define RSD_NET_SOCKET    "net.sock"
@@ -38,11 +33,10 @@ enum { RSD_EXIT_AGAIN = SERVICE_AGAIN };
 
 /* Run until SIGTERM (0), until the network half is gone or talks garbage (1), or until SIGHUP (RSD_EXIT_AGAIN: the
  * files are others, and nothing of them is read yet); a restart adopts what lives. -ECANCELED: it could not begin, and
- * has said why. fd_net: socketpair to the network half (taken over); net_pid: its process, 0 in tests. net_unit: it is
- * a unit, and is joined here, again and again when it has gone; then fd_net is -1. tickets: what was started or joined,
- * or NULL: then none can be judged. Jobs and their supervisors live on in every case. */
-int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_net_unit *net_unit, const struct rsd_config *config,
-                  struct rsd_tickets *tickets);
+ * has said why. fd_net: socketpair to the network half (taken over); -1: it is a unit, and is joined here, again and
+ * again when it has gone. net_pid: its process, 0 in tests. tickets: what was started or joined, or NULL: then none can
+ * be judged. Jobs and their supervisors live on in every case. */
+int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config, struct rsd_tickets *tickets);
 /* Give a unit's process our own class, if it is one of that unit's: the number is its own word. */
 void rsd_join_rank(pid_t pid, const char *unit);
 /* A number that stays the same when rsd crashes or is reloaded, and is another after an administrator has stopped it

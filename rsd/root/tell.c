@@ -18,7 +18,7 @@ void tell(struct root *root, const struct wire_message *message)
         return;
     if (channel_send(&root->net, message, &err) < 0) {
         log_error("cannot send %s to the network half: %s", wire_type_name(message->type), err.text);
-        if (root->net.dead && !root->net_unit) { /* of a unit: its link ends in the next turn */
+        if (root->net.dead && !root->net_is_unit) { /* of a unit: its link ends in the next turn */
             root->stop = true;
             root->status = 1;
         }

@@ -6,12 +6,14 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/base/service.h"
 #include "rsd/tickets/record.h"
 
 static bool mark(struct judge *judge, const struct ticket *ticket, uint32_t attempt)
@@ -125,11 +127,15 @@ static bool receive(int fd, void *to, size_t size)
 }
 
 /* Something is there, or the other side is gone. */
-static void await(const struct judge *judge, int fd)
+static void await(int fd, const sigset_t *usual)
 {
     struct pollfd in = {.fd = fd, .events = POLLIN};
-    while (judge->alive_ms > 0 && poll(&in, 1, judge->alive_ms) == 0)
-        judge->alive();
+    int ready = 0;
+    while (ready == 0 || (ready < 0 && errno == EINTR)) {
+        const int ms = service_alive();
+        const struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+        ready = ppoll(&in, 1, ms < 0 ? NULL : &left, usual);
+    }
 }
 
 void judge_all(struct judge *judge_, int fd)
@@ -138,8 +144,13 @@ void judge_all(struct judge *judge_, int fd)
     struct ticket_verdict verdict;
     char *texts = NULL;
     size_t room = 0;
+    sigset_t usual, later;
+    sigemptyset(&later);
+    sigaddset(&later, SIGTERM);
+    sigaddset(&later, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &later, &usual);
     for (;;) {
-        await(judge_, fd);
+        await(fd, &usual);
         if (!receive(fd, &ask, sizeof(ask)) || ask.size > TICKET_ASK_BYTES_MAX)
             break;
         char *more = ask.size > room ? realloc(texts, ask.size) : texts;
@@ -154,4 +165,5 @@ void judge_all(struct judge *judge_, int fd)
             break;
     }
     free(texts);
+    sigprocmask(SIG_SETMASK, &usual, NULL);
 }

@@ -17,14 +17,13 @@ struct judge {
     /* Of a unit: take the next connection of elmer-spawn, which is joined again when either has begun anew, and wait so
      * long for one; -1: none has come. NULL: grant_fd stays what it is. */
     int (*next_grantee)(int wait_ms);
-    void (*alive)(void); /* called every alive_ms, while there is nothing to do; 0: never */
-    int alive_ms;
 };
 enum { GRANTEE_MS = 1000 };
 
 /* As it came, with ask->size bytes. */
 void judge(struct judge *judge, struct ticket_ask *ask, const char *bytes, struct ticket_verdict *verdict);
-/* Answer until the other side is gone. */
+/* Answer until the other side is gone, and say to systemd meanwhile that we live. What is marked as used is answered,
+ * too: SIGTERM, and SIGCHLD of the other two, are taken between two answers only. */
 void judge_all(struct judge *judge, int fd);
 
 #endif

@@ -2,13 +2,13 @@
  *
  * serve is three processes. The first judges for the root half, which waits for it, so it has the root half's class and
  * touches no disk, but to look whether the key is certified now; the desk signs for local users; the recorder writes
- * which tickets were used. The last two are in SCHED_OTHER. When one of them ends all do, and rsd starts again; the
- * recorder ends when all is on disk.
+ * which tickets were used. The last two are in SCHED_OTHER. When one of them ends all do, and who has started them does
+ * so again; the recorder ends when all is on disk.
  *
  * As a unit of its own (rsd-tickets.service) it is started by systemd, with three listening sockets. It waits for rsd,
- * which says what to serve, and goes on when that has gone, until it comes again: with the same words it is served as
- * before, with others, after a reload or an upgrade, this process ends and is started anew. Who connects must be of
- * rsd.service; systemd starts us when one of ours has ended. */
+ * which has written a plan of what to serve while it was root, and goes on when that has gone, until it comes again:
+ * with the same plan it is served as before; with another, after a reload or an upgrade, this process ends and is
+ * started anew. Who connects must be of rsd.service. */
 #include "config.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ static int begin(struct judge *judge, const char *dir, const char *host, const s
 
 static void on_child_end(int signal)
 {
-    static const char line[] = "<3>a process of elmer-tickets has ended; rsd starts again, jobs live on\n";
+    static const char line[] = "<3>a process of elmer-tickets has ended; it is started again, jobs live on\n";
     (void)signal;
     (void)!write(STDERR_FILENO, line, sizeof(line) - 1);
     _exit(1);
@@ -114,11 +114,6 @@ enum { STRANGERS = 16 }; /* that are looked at in a row */
 static int grants = -1;  /* where elmer-spawn joins */
 static uid_t rsd_user;
 
-static void say_alive(void)
-{
-    service_notify("WATCHDOG=1");
-}
-
 /* A stranger's connection is none; the next may be in order. */
 static int accept_of_rsd(int listener, uid_t uid)
 {
@@ -139,34 +134,21 @@ static int next_grantee(int wait_ms)
     return fd;
 }
 
-/* Returns the connection of an rsd that has said the plan. Of one of another build the plan is not of this size, and
- * then the size in it is none. */
-static int await_rsd(int door, int alive_ms, struct ticket_plan *plan)
+static int await_rsd(int door)
 {
-    const struct timeval most = {.tv_sec = 2}, none = {.tv_sec = 0};
     struct pollfd listener = {.fd = door, .events = POLLIN};
-    for (;;) {
-        int fd, ready = poll(&listener, 1, alive_ms > 0 ? alive_ms : -1);
-        ssize_t got;
-        if (ready == 0)
-            say_alive();
-        fd = ready > 0 ? accept_of_rsd(door, rsd_user) : -1;
-        if (fd < 0)
-            continue;
-        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
-        got = recv(fd, plan, sizeof(*plan), MSG_WAITALL);
-        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none));
-        if (got != (ssize_t)sizeof(*plan))
-            plan->size = 0;
-        if (got != 0)
-            return fd;
-        close(fd); /* gone before it has said anything */
+    int fd = -1;
+    while (fd < 0) {
+        if (poll(&listener, 1, service_alive()) > 0)
+            fd = accept_of_rsd(door, rsd_user);
     }
+    return fd;
 }
 
-static bool is_of_this_build(const struct ticket_plan *plan)
+static bool read_plan(struct ticket_plan *plan)
 {
-    return plan->size == sizeof(*plan) && strncmp(plan->version, PACKAGE_VERSION, sizeof(plan->version)) == 0;
+    return service_plan_read(ELMER_RSD_RUNDIR "/" TICKET_PLAN_FILE, 0, plan, sizeof(*plan)) == 0 &&
+           plan->size == sizeof(*plan) && strncmp(plan->version, PACKAGE_VERSION, sizeof(plan->version)) == 0;
 }
 
 static int serve_unit(void)
@@ -180,9 +162,7 @@ static int serve_unit(void)
                           .users = plan.users,
                           .record_fd = -1,
                           .grant_fd = -1,
-                          .next_grantee = next_grantee,
-                          .alive = say_alive,
-                          .alive_ms = service_watchdog_ms()};
+                          .next_grantee = next_grantee};
     struct limits given;
     grants = service_listener("grants");
     rsd_user = entry ? entry->pw_uid : 0;
@@ -195,8 +175,8 @@ static int serve_unit(void)
     for (;;) {
         struct ticket_ready ready = {.code = 0, .pid = getpid()};
         struct err err = ERR_INIT;
-        fd = await_rsd(door, judge.alive_ms, &said);
-        if (!is_of_this_build(&said) || (plan.size && memcmp(&plan, &said, sizeof(plan)) != 0)) {
+        fd = await_rsd(door);
+        if (!read_plan(&said) || (plan.size && memcmp(&plan, &said, sizeof(plan)) != 0)) {
             log_notice("elmer-tickets begins anew, as rsd has");
             return SERVICE_AGAIN;
         }

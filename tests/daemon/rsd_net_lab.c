@@ -119,14 +119,15 @@ static const char *own_unit(void)
     return strrchr(line, '/') + 1;
 }
 
-static int run_unit(int listener, int users)
+static int run_unit(const struct world *w, int listener, int users)
 {
     static struct door door;
     int fd;
 
     door.listener = listener;
-    door.rsd = getuid();
+    door.rsd = door.root = getuid();
     door.unit = own_unit();
+    path_in(w, NET_PLAN_FILE, door.plan_path);
     fd = door_await(&door);
     return fd < 0 ? SERVICE_AGAIN : rsd_net_main(fd, users, &door, &door.plan.config);
 }
@@ -134,10 +135,11 @@ static int run_unit(int listener, int users)
 bool join(struct world *w)
 {
     const struct timeval most = {.tv_sec = PEER_DEADLINE_MS / 1000};
-    int fd = connect_to(w, "net.sock");
     int32_t pid = 0;
+    int fd;
 
-    assert_int_equal(send(fd, &w->plan, sizeof(w->plan), MSG_NOSIGNAL), sizeof(w->plan));
+    assert_int_equal(service_plan_write(w->dir, NET_PLAN_FILE, &w->plan, sizeof(w->plan)), 0);
+    fd = connect_to(w, "net.sock");
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)), 0);
     if (recv(fd, &pid, sizeof(pid), MSG_WAITALL) != (ssize_t)sizeof(pid)) {
         close(fd);
@@ -192,7 +194,7 @@ static int make_world(void **data, const char *elmer, bool unit)
         close(w->elmer_listen);
         log_open("rsd-net", getenv("TEST_VERBOSE") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
         if (unit)
-            _exit(run_unit(door, listening));
+            _exit(run_unit(w, door, listening));
         _exit(rsd_net_main(pair[1], listening, NULL, &w->config) == 0 ? 0 : 1);
     }
     close(unit ? door : pair[1]);

@@ -21,7 +21,7 @@ struct world {
     pid_t rsd;
     struct channel root, elmer; /* our ends */
     struct rsd_config config;
-    struct net_plan plan; /* set_up_unit(): what we join it with */
+    struct net_plan plan; /* set_up_unit(): what is written for it */
 };
 
 void path_in(const struct world *w, const char *name, char *path);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,11 +91,25 @@ static void another_build_makes_it_begin_anew(void **data)
     assert_int_equal(wait_for_rsd(w), SERVICE_AGAIN);
 }
 
-/* One that dies at once, and one that says too little. */
-static void who_says_nothing_is_not_waited_for(void **data)
+static void a_plan_of_another_size_makes_it_begin_anew(void **data)
+{
+    struct world *w = *data;
+    int fd;
+    char byte;
+
+    assert_int_equal(service_plan_write(w->dir, NET_PLAN_FILE, &w->plan, sizeof(w->plan) - 1), 0);
+    fd = connect_to(w, "net.sock");
+    assert_int_equal(recv(fd, &byte, 1, 0), 0);
+    close(fd);
+    assert_int_equal(wait_for_rsd(w), SERVICE_AGAIN);
+}
+
+/* As one that is killed while it joins. */
+static void who_goes_at_once_is_not_waited_for(void **data)
 {
     struct world *w = *data;
 
+    assert_int_equal(service_plan_write(w->dir, NET_PLAN_FILE, &w->plan, sizeof(w->plan)), 0);
     close(connect_to(w, "net.sock"));
     assert_true(join(w));
     greet(w);
@@ -124,7 +139,8 @@ int main(void)
         TEST(one_that_joins_before_the_other_is_gone_takes_its_place),
         TEST(another_plan_makes_it_begin_anew),
         TEST(another_build_makes_it_begin_anew),
-        TEST(who_says_nothing_is_not_waited_for),
+        TEST(a_plan_of_another_size_makes_it_begin_anew),
+        TEST(who_goes_at_once_is_not_waited_for),
         TEST(it_ends_while_it_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/service.h"
 #include "tests/unit/scratch.h"
 
@@ -137,6 +138,75 @@ static void systemd_hears_it(void **state)
     unsetenv("NOTIFY_SOCKET");
 }
 
+static int said(int fd)
+{
+    char text[64];
+    int count = 0;
+    for (ssize_t got; (got = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT)) > 0; count++) {
+        text[got] = 0;
+        assert_string_equal(text, "WATCHDOG=1");
+    }
+    return count;
+}
+
+/* However often it is called, and not only where nothing else is to be done. */
+static void it_is_said_when_it_is_due(void **state)
+{
+    int fd = bound("notify", SOCK_DGRAM);
+    int64_t begin;
+    char path[108];
+    (void)state;
+    snprintf(path, sizeof(path), "%s/notify", dir);
+    setenv("NOTIFY_SOCKET", path, 1);
+    unsetenv("WATCHDOG_USEC");
+    assert_int_equal(service_alive(), -1);
+    assert_int_equal(said(fd), 0);
+    setenv("WATCHDOG_USEC", "600000", 1);
+    assert_in_range(service_alive(), 1, 200);
+    assert_int_equal(said(fd), 1);
+    begin = mono_ms(mono_now());
+    while (said(fd) == 0) {
+        assert_true(mono_ms(mono_now()) - begin < 20000);
+        assert_in_range(service_alive(), 0, 200);
+    }
+    assert_true(mono_ms(mono_now()) - begin >= 150);
+    close(fd);
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("WATCHDOG_USEC");
+}
+
+/* ---- what root has written ---- */
+
+static void a_plan_is_read_as_it_was_written(void **state)
+{
+    const char plan[] = "with a NUL\0 in it";
+    char found[sizeof(plan)] = "", path[108];
+    (void)state;
+    snprintf(path, sizeof(path), "%s/plan", dir);
+    assert_int_equal(service_plan_read(path, getuid(), found, sizeof(found)), -ENOENT);
+    assert_int_equal(service_plan_write(dir, "plan", "another", 7), 0);
+    assert_int_equal(service_plan_read(path, getuid(), found, sizeof(found)), -EPROTO);
+    assert_int_equal(service_plan_write(dir, "plan", plan, sizeof(plan)), 0);
+    assert_int_equal(service_plan_read(path, getuid(), found, sizeof(found)), 0);
+    assert_memory_equal(found, plan, sizeof(plan));
+    assert_int_equal(service_plan_write("/nowhere", "plan", plan, sizeof(plan)), -ENOENT);
+}
+
+static void a_plan_of_somebody_else_is_none(void **state)
+{
+    char found[8], path[108], link[120];
+    (void)state;
+    snprintf(path, sizeof(path), "%s/plan", dir);
+    snprintf(link, sizeof(link), "%s.link", path);
+    assert_int_equal(service_plan_write(dir, "plan", "another", 8), 0);
+    assert_int_equal(service_plan_read(path, getuid() + 1, found, sizeof(found)), -EPERM);
+    assert_int_equal(symlink(path, link), 0);
+    assert_int_equal(service_plan_read(link, getuid(), found, sizeof(found)), -ELOOP);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(mkfifo(link, 0600), 0);
+    assert_int_equal(service_plan_read(link, getuid(), found, sizeof(found)), -EPERM);
+}
+
 /* ---- who joins ---- */
 
 /* As in /proc/self/cgroup, the last part: what a unit's name is in a unit. */
@@ -232,6 +302,9 @@ int main(void)
         cmocka_unit_test(sockets_are_found_by_name),
         cmocka_unit_test(the_watchdog_is_served_three_times),
         cmocka_unit_test(systemd_hears_it),
+        cmocka_unit_test(it_is_said_when_it_is_due),
+        cmocka_unit_test(a_plan_is_read_as_it_was_written),
+        cmocka_unit_test(a_plan_of_somebody_else_is_none),
         cmocka_unit_test(who_is_of_the_unit_joins),
         cmocka_unit_test(who_is_of_another_unit_does_not),
         cmocka_unit_test(another_user_does_not),

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,11 +23,8 @@
 #include "tests/unit/scratch.h"
 
 static struct rsd_config config;
-static struct ticket_plan plan;
 static struct rsd_tickets tickets;
 static struct root root;
-static const char net_plan[] = "what the network half is told";
-static const struct rsd_net_unit net_unit = {net_plan, sizeof(net_plan)};
 static int net_door, judge_door;
 
 static int listen_at(const char *name)
@@ -42,15 +40,13 @@ static int listen_at(const char *name)
 
 static int setup(void **state)
 {
-    const struct ticket_serve serve = {.dir = "/nowhere", .host = "ws1", .hosts = "all", .users = "all"};
     (void)state;
     rsd_config_default(&config);
     snprintf(config.rundir, sizeof(config.rundir), "/tmp/test_join.XXXXXX");
     assert_non_null(scratch_dir(config.rundir));
     assert_true(scratch_mkdir(config.rundir, "sup"));
-    ticket_plan_fill(&plan, &serve, 7);
-    tickets = (struct rsd_tickets){.fd = -1, .grants = -1, .plan = &plan};
-    root = (struct root){.config = &config, .tickets = &tickets, .net_unit = &net_unit, .net = {.fd = -1}};
+    tickets = (struct rsd_tickets){.fd = -1, .grants = -1, .unit = true};
+    root = (struct root){.config = &config, .tickets = &tickets, .net_is_unit = true, .net = {.fd = -1}};
     net_door = listen_at(RSD_NET_SOCKET);
     judge_door = listen_at(RSD_JUDGE_SOCKET);
     return 0;
@@ -77,15 +73,12 @@ static int64_t now(void)
 
 static int net_accepts(void)
 {
-    char said[sizeof(net_plan)] = "";
     int fd = accept(net_door, NULL, NULL);
     assert_true(fd >= 0);
-    assert_int_equal(recv(fd, said, sizeof(said), MSG_WAITALL), sizeof(said));
-    assert_string_equal(said, net_plan);
     return fd;
 }
 
-static void the_network_half_is_told_and_answers(void **state)
+static void the_network_half_is_joined_and_answers(void **state)
 {
     const int32_t pid = getpid(); /* of no unit: it gets no class */
     struct wire_message opened = {.type = WIRE_opened};
@@ -165,14 +158,12 @@ static pid_t judge_runs(unsigned connections, int32_t code)
     if (pid != 0)
         return pid;
     while (connections-- > 0) {
-        static struct ticket_plan said;
         static char texts[4096];
         struct ticket_ready ready = {.code = code, .text = "no key"};
         struct ticket_verdict verdict = {.why = 0, .name = "good"};
         struct ticket_ask head;
         int fd = accept(judge_door, NULL, NULL);
-        if (recv(fd, &said, sizeof(said), MSG_WAITALL) != (ssize_t)sizeof(said) ||
-            memcmp(&said, &plan, sizeof(said)) != 0 || send(fd, &ready, sizeof(ready), 0) != (ssize_t)sizeof(ready))
+        if (send(fd, &ready, sizeof(ready), 0) != (ssize_t)sizeof(ready))
             _exit(1);
         if (connections == 0 && recv(fd, &head, sizeof(head), MSG_WAITALL) == (ssize_t)sizeof(head) &&
             recv(fd, texts, head.size, MSG_WAITALL) == (ssize_t)head.size)
@@ -284,8 +275,7 @@ static void it_is_waited_for_once(void **state)
 static void a_child_is_not_joined(void **state)
 {
     (void)state;
-    tickets.plan = NULL;
-    root.net_unit = NULL;
+    tickets.unit = root.net_is_unit = false;
     assert_true(join_tickets_await(&root, false, now() + TICKETS_BACK_MS));
     assert_false(join_tickets_await(&root, true, now() + TICKETS_BACK_MS));
     join_net_due(&root, now());
@@ -309,6 +299,49 @@ static void what_was_begun_lasts_until_it_is_ended(void **state)
     assert_int_equal(rsd_begun(&config, &first), 0);
     assert_int_equal(rsd_begun(&config, &second), 0);
     assert_int_equal(first, second);
+}
+
+/* The directory is that of a user who may have been taken over, and it is root who reads. */
+static void what_is_no_file_is_neither_waited_for_nor_followed(void **state)
+{
+    uint64_t first = 0, second = 0;
+    char begun[200], other[200], text[24] = "";
+    FILE *file;
+    (void)state;
+    snprintf(begun, sizeof(begun), "%s/sup/begun", config.rundir);
+    snprintf(other, sizeof(other), "%s/other", config.rundir);
+    assert_int_equal(mkfifo(begun, 0600), 0);
+    alarm(60);
+    assert_int_equal(rsd_begun(&config, &first), 0);
+    alarm(0);
+    assert_int_equal(rsd_begun(&config, &second), 0);
+    assert_int_equal(first, second);
+    assert_true(scratch_put(config.rundir, "other", "mine"));
+    assert_int_equal(unlink(begun), 0);
+    assert_int_equal(symlink(other, begun), 0);
+    assert_int_equal(rsd_begun(&config, &second), 0);
+    assert_int_not_equal(first, second);
+    assert_int_equal(unlink(begun), 0);
+    assert_int_equal(link(other, begun), 0);
+    assert_int_equal(rsd_begun(&config, &second), 0);
+    file = fopen(other, "re");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof(text), file));
+    fclose(file);
+    assert_string_equal(text, "mine");
+}
+
+/* Then the others begin anew each time, which costs something; with the same number they would not begin at all. */
+static void what_cannot_be_kept_is_another_each_time(void **state)
+{
+    uint64_t first = 0, second = 0;
+    char path[200];
+    (void)state;
+    snprintf(path, sizeof(path), "%s/sup", config.rundir);
+    assert_int_equal(rmdir(path), 0);
+    assert_true(rsd_begun(&config, &first) < 0);
+    assert_true(rsd_begun(&config, &second) < 0);
+    assert_int_not_equal(first, second);
 }
 
 /* Or a reload with other lists would leave elmer-tickets with the ones before. */
@@ -339,7 +372,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_it_is_to_serve_is_in_the_plan),
-        TEST(the_network_half_is_told_and_answers),
+        TEST(the_network_half_is_joined_and_answers),
         TEST(one_that_has_ended_is_looked_for_again),
         TEST(one_that_does_not_answer_is_left),
         TEST(where_nobody_listens_it_is_tried_again),
@@ -350,6 +383,8 @@ int main(void)
         TEST(it_is_waited_for_once),
         TEST(a_child_is_not_joined),
         TEST(what_was_begun_lasts_until_it_is_ended),
+        TEST(what_is_no_file_is_neither_waited_for_nor_followed),
+        TEST(what_cannot_be_kept_is_another_each_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,12 @@
 /* locate.c - where cgroup2 is mounted and which group a process is in: read from proc, never assumed. */
 #include "config.h"
 
+#include "lib/base/locate.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "rsd/root/group.h"
 
 /* mountinfo writes space, tab, newline and backslash as \ooo. */
 static void unescape(char *text)
