@@ -31,7 +31,7 @@ int ticket_program_ready(int fd, int wait_ms, bool *certified, struct err *err)
     if (recv(fd, &ready, sizeof(ready), MSG_WAITALL) != (ssize_t)sizeof(ready))
         return err_set(err, -EIO, "elmer-tickets has not begun");
     wait_at_most(fd, ANSWER_MS);
-    *certified = ready.certified;
+    *certified = ready.certified != 0;
     if (ready.code < 0)
         return err_set(err, ready.code, "%.*s", (int)sizeof(ready.text) - 1, ready.text);
     return ready.pid;
