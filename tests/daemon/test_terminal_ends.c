@@ -176,7 +176,7 @@ static void test_stop(void **state)
     UNTIL(&seat, shows(&seat, "ready> "));
     assert_int_equal(kill(lab.holder, SIGUSR1), 0); /* as ekill --signal: not for it */
     assert_int_equal(kill(lab.holder, SIGHUP), 0);
-    command(&seat, "echo $((2*21))", "\n42\r\n");
+    command(&seat, "echo $((2*21))", "\n42\r\nready> "); /* until then bash may miss a HUP */
     assert_int_equal(kill(lab.holder, SIGTERM), 0);
     UNTIL(&seat, seat.exited);
     status = terminal_end(&lab);

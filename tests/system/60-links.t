@@ -67,10 +67,10 @@ ok 'the hosts stayed linked' hosts_up 3
 
 # ---- the side of the hosts ----
 on 2 sh -c "echo 'name = ws3' >>/etc/elmer/rsd.conf && systemctl restart rsd"
-said_by_ws2() { log_of 2 rsd | grep -q 'its certificate is that of "ws2"'; }
+said_by_ws2() { log_of 2 'rsd*' | grep -q 'its certificate is that of "ws2"'; }
 wait_for 15 "a host with another's name says so itself" said_by_ws2
 on 2 sh -c "sed -i '/^name = /d' /etc/elmer/rsd.conf && mv /var/lib/elmer-rsd/pki /var/lib/elmer-rsd/away && systemctl restart rsd"
-no_certificate() { log_of 2 rsd | grep -q 'rsd --join ws1:7110 TOKEN'; }
+no_certificate() { log_of 2 'rsd*' | grep -q 'rsd --join ws1:7110 TOKEN'; }
 wait_for 15 'a host without a certificate says how to get one' no_certificate
 on 2 sh -c "mv /var/lib/elmer-rsd/away /var/lib/elmer-rsd/pki"
 wait_for 15 'and links as soon as it has one' hosts_up 3
