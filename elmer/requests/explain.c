@@ -317,6 +317,8 @@ static void send_pages(struct request *request, const struct wire_submit *submit
         e->more = host < count;
         request_send(request, message);
     } while (host < count);
+    e->hosts.items = NULL; /* they end with us, the message does not */
+    e->hosts.count = 0;
 }
 
 /* The job, or the array in which it waits as a task: that stands in the queue for all its tasks. */

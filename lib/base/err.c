@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-int err_set(struct err *err, int code, const char *format, ...)
+int(err_set)(struct err *err, int code, const char *format, ...)
 {
     va_list args;
 
