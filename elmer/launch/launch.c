@@ -236,10 +236,11 @@ static void on_exited(struct launch *l, int host, const struct wire_exited *exit
         l->launcher->exited(l, exited->process - l->nprocs, exited);
 }
 
-/* Of a job that has no launch (any more): only the core can say whether it matters. A helper's does not, once it is on
- * disk why there is no launch: without that a restart would have one again, which must hear of it. */
+/* Of a job without a launch: only the core knows whether it matters. A helper's does not, once it is on disk why there
+ * is none. After a restart a job that is starting has one soon, which asks for that helper, and hears of it then. */
 static void on_exited_without(struct launches *launches, int host, const struct wire_exited *exited)
 {
+    const struct core_job *state = core_job(engine_core(launches->room.engine), exited->job);
     struct event event = exit_event(host, exited);
     struct engine_wait taken = {.run = acknowledge,
                                 .owner = launches,
@@ -248,10 +249,10 @@ static void on_exited_without(struct launches *launches, int host, const struct 
                                 .attempt = (uint32_t)exited->attempt,
                                 .rank = (uint32_t)exited->process,
                                 .host = host};
-    if (strcmp(exited->role, "command"))
-        engine_after_commit(launches->room.engine, &taken);
-    else
+    if (strcmp(exited->role, "command") == 0)
         engine_event(launches->room.engine, &event);
+    else if (!state || state->attempt != exited->attempt || state->state != JOB_STARTING)
+        engine_after_commit(launches->room.engine, &taken);
 }
 
 /* The host has nothing of the attempt any more: an exit that is still held goes to the core before that does. After a

@@ -282,6 +282,7 @@ void restart(void)
 
 void end(void)
 {
+    f.state.state = JOB_ENDING;
     f.engine->end(&f.job, f.data);
 }
 

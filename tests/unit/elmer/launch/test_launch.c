@@ -156,11 +156,15 @@ static void test_exits_without_a_launch(void **state)
     (void)state;
     make_job("0", NULL, 0);
     f.state.attempt = 3;
+    f.state.state = JOB_ENDING;
     f.held = true;
     say_exited(1, 4, "pvmd", 0, 0);
     expect("");
     commit();
     expect("ws1: taken 4\n");
+    f.state.state = JOB_STARTING; /* after a restart of elmer: it will have one, to which that is said again */
+    say_exited(1, 4, "pvmd", 0, 0);
+    expect("");
     f.state.each = true;
     f.state.nprocs = 9; /* it goes on */
     say_exited(1, 0, "command", 2, 0);
