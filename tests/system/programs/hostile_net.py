@@ -154,7 +154,7 @@ def everything(s, ticket):
 
 
 def joined():
-    """The connection of the jobs half: a child's third descriptor, or it joins us, as a unit, and says its plan first."""
+    """The connection of the jobs half: a child's third descriptor, or it joins us, as a unit, and hears which process we are."""
     if 'LISTEN_FDNAMES' not in os.environ:
         s = socket.socket(fileno=3)
         s.setblocking(True)
@@ -162,8 +162,6 @@ def joined():
     door = socket.socket(fileno=3 + os.environ['LISTEN_FDNAMES'].split(':').index('rsd'))
     door.setblocking(True)
     s = door.accept()[0]
-    size = struct.unpack('=I', s.recv(4, socket.MSG_WAITALL))[0]
-    s.recv(size - 4, socket.MSG_WAITALL)
     s.sendall(struct.pack('=i', os.getpid()))
     return s
 
