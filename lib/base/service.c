@@ -164,7 +164,7 @@ int service_is_in(pid_t pid, const char *group)
 
 /* ---- peers ---- */
 
-static int hold(int fd, pid_t pid)
+int service_hold(int fd, pid_t pid)
 {
     int held = -1;
     socklen_t length = sizeof(held);
@@ -190,7 +190,7 @@ static int check(int fd, uid_t uid, const char *unit, struct err *err)
     result = service_sibling(unit, group, sizeof(group));
     if (result < 0)
         return err_set(err, result, "cannot find the group of %s: %s", unit, strerror(-result));
-    held = (struct pollfd){.fd = hold(fd, peer.pid), .events = POLLIN};
+    held = (struct pollfd){.fd = service_hold(fd, peer.pid), .events = POLLIN};
     if (held.fd < 0)
         return err_set(err, -ESRCH, "who has connected is gone");
     result = service_is_in(peer.pid, group);

@@ -33,6 +33,9 @@ int service_plan_read(const char *path, uid_t owner, void *plan, size_t size);
  * -ESRCH: it has ended since, as one does that was killed or has begun anew; nobody needs to be told. */
 int service_accept(int listener, uid_t uid, const char *unit, struct err *err);
 
+/* A pidfd of the process that has connected, whose number the kernel says is pid; -1: it has ended. */
+int service_hold(int fd, pid_t pid);
+
 /* The group of a sibling as /proc names it: our own, with another last part. 0, or -errno. For service_accept(), and to
  * see whether a process is in a unit. */
 int service_sibling(const char *unit, char *group, size_t size);

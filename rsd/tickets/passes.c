@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/base/service.h"
 #include "lib/ticket/pass.h"
 #include "rsd/root/group.h"
 #include "rsd/root/own_user.h"
@@ -25,21 +25,7 @@
 #include "rsd/sup/user.h"
 #include "rsd/tickets/desk.h"
 
-#ifndef SO_PEERPIDFD /* from Linux 6.5 on, and then without a race */
-#define SO_PEERPIDFD 77
-#endif
-
 enum { GROUP_BYTES = 4096 };
-
-/* Of the process that has connected. */
-static int hold(int socket, pid_t pid)
-{
-    int fd = -1;
-    socklen_t length = sizeof(fd);
-    if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &length) == 0)
-        return fd;
-    return (int)syscall(SYS_pidfd_open, pid, 0U);
-}
 
 static bool lives(int pidfd)
 {
@@ -67,7 +53,7 @@ static bool is_of_elmer(const char *group)
 static int find_job(int socket, pid_t pid, struct pass *pass, struct err *err)
 {
     char group[GROUP_BYTES];
-    int pidfd = hold(socket, pid), result;
+    int pidfd = service_hold(socket, pid), result;
     if (pidfd < 0)
         return err_set(err, -EINVAL, "who has asked is gone");
     result = group_of("/proc", pid, group, sizeof(group));
