@@ -27,6 +27,8 @@ static struct {
     unsigned long lost;
     int fields; /* -1: lines have none */
     pid_t pid;  /* whose descriptor that is */
+    void (*divert)(enum log_level level, const char *format, const char *text, void *data);
+    void *divert_data;
 } log_state = {.program = "elmer", .max = LOG_LEVEL_INFO, .fields = -1};
 
 /* systemd names device and inode of the stream that it gave us; a later redirection makes them differ. */
@@ -58,6 +60,12 @@ void log_fields(void)
         return;
     log_state.fields = journal_open(JOURNAL_SOCKET);
     log_state.pid = getpid();
+}
+
+void log_divert(void (*to)(enum log_level level, const char *format, const char *text, void *data), void *data)
+{
+    log_state.divert = to;
+    log_state.divert_data = data;
 }
 
 /* stderr may be shared with others, so it is not made non-blocking: ask first instead. */
@@ -104,6 +112,10 @@ static void emit(enum log_level level, const char *format, char *text)
     size_t size;
 
     flatten(text);
+    if (log_state.divert) {
+        log_state.divert(level, format, text, log_state.divert_data);
+        return;
+    }
     if (emit_fields(level, format, text))
         return;
     if (log_state.journal)
@@ -139,6 +151,16 @@ static void log_va(enum log_level level, const char *format, va_list args)
     if (vsnprintf(text, sizeof(text), format, args) >= 0)
         emit(level, format, text);
     errno = saved;
+}
+
+void log_diverted(enum log_level level, const char *format, const char *text)
+{
+    char copy[LINE_MAX_BYTES];
+
+    if (level > log_state.max)
+        return;
+    (void)snprintf(copy, sizeof(copy), "%s", text);
+    emit(level, format, copy);
 }
 
 #define LOG_FUNCTION(name, level)                                                                                      \

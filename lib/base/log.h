@@ -20,6 +20,10 @@ void log_open(const char *program, enum log_level max);
  * journal. Not for a process that ends at once or moves to another unit: the journal finds out whose a line is when it
  * reads it. A child of this process writes as before. */
 void log_fields(void);
+/* From now on lines go there instead, with the format that they have been made of; the function must not log. */
+void log_divert(void (*to)(enum log_level level, const char *format, const char *text, void *data), void *data);
+/* A line that another program has diverted, as if it were ours: the format is what the catalog knows it by. */
+void log_diverted(enum log_level level, const char *format, const char *text);
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
