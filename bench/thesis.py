@@ -124,7 +124,7 @@ class Watch:
 
     @classmethod
     def daemons(cls, lab, node, first, later):
-        services = ("rsd", "rsd-net", "rsd-tickets") + (("elmer",) if node == 1 else ())
+        services = ("rsd", "rsd-spawn", "rsd-net", "rsd-tickets") + (("elmer",) if node == 1 else ())
         return [os.path.join(lab.group(node), f"system.slice/{name}.service") for name in services] + [cls.job(lab, node, job, "sup") for job in (first, later)]
 
     def look(self):

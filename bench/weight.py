@@ -65,7 +65,7 @@ def rest(processes, seconds):
 def at_rest(bench, lab):
     """rsd on the second node, which has nothing but its rsd; elmer on the first."""
     seconds, rounds = bench.size(20, 4.2), bench.size(5, 1)
-    rsd = Processes(*(os.path.join(lab.group(2), f"system.slice/{unit}.service") for unit in ("rsd", "rsd-net", "rsd-tickets")))
+    rsd = Processes(*(os.path.join(lab.group(2), f"system.slice/{unit}.service") for unit in ("rsd", "rsd-spawn", "rsd-net", "rsd-tickets")))
     elmer = Processes(os.path.join(lab.group(1), "system.slice/elmer.service"))
     pauses = [rest([rsd, elmer], seconds) for _ in range(rounds)]
     for name, values, bar in zip(("rsd", "elmer"), zip(*pauses), (at_most(0.1), None)):

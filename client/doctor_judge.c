@@ -196,7 +196,7 @@ static void judge_user(struct findings *findings, const char *host, const char *
             here->user, value, expected);
 }
 
-/* Jobs have the limits of rsd's unit: no session is opened for them. */
+/* Jobs have the limits of rsd-spawn's unit: no session is opened for them. */
 static void judge_limit(struct findings *findings, const char *host, const char *what, const char *key,
                         const char *value, uint64_t least)
 {
@@ -206,7 +206,7 @@ static void judge_limit(struct findings *findings, const char *host, const char 
         finding_add(findings, FINDING_GOOD, host, "limits", "%s: %s", what, value);
     else
         finding_add(findings, FINDING_WARNING, host, "limits",
-                    "%s: %s, and many programs want %" PRIu64 ": systemctl edit rsd there, [Service] %s=%" PRIu64
+                    "%s: %s, and many programs want %" PRIu64 ": systemctl edit rsd-spawn there, [Service] %s=%" PRIu64
                     ", systemctl restart rsd",
                     what, value, least, key, least);
 }

@@ -7,8 +7,9 @@
 
 #include "lib/base/err.h"
 
-/* The unit that the others join, and the exit status by which a program asks to be started anew. */
-#define SERVICE_OF_RSD "rsd.service"
+/* The units that others hear, and the exit status by which a program asks to be started anew. */
+#define SERVICE_OF_RSD   "rsd.service"
+#define SERVICE_OF_SPAWN "rsd-spawn.service"
 enum { SERVICE_AGAIN = 75 };
 
 /* The socket with this name (FileDescriptorName=) that we were started with, close-on-exec; -1: there is none. */

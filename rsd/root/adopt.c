@@ -12,7 +12,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -22,20 +24,66 @@
 #include "rsd/root/internal.h"
 #include "rsd/root/root.h"
 
-static void connect_to(struct root *root, struct root_job *job)
+static int reach(const struct sockaddr_un *address)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+void rsd_reach(const struct rsd_config *config, void (*reached)(void *data, const char *name, int fd), void *data)
+{
+    char path[200];
+    const struct dirent *entry;
+    DIR *dir;
+    snprintf(path, sizeof(path), "%s/sup", config->rundir);
+    dir = opendir(path);
+    for (size_t count = 0; dir && count < MAX_JOBS && (entry = readdir(dir));) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        struct stat st;
+        uint64_t id;
+        uint32_t attempt;
+        int fd;
+        if (!job_name_parse(entry->d_name, &id, &attempt) ||
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != 0 || !S_ISSOCK(st.st_mode))
+            continue;
+        snprintf(address.sun_path, sizeof(address.sun_path), "%.80s/%.24s", path, entry->d_name);
+        fd = reach(&address);
+        if (fd < 0)
+            continue;
+        reached(data, entry->d_name, fd);
+        close(fd);
+        count++;
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* What root has reached for us, or ourselves. */
+static int connection_to(struct root *root, const struct root_job *job)
 {
     struct sockaddr_un address;
+    for (size_t i = 0; i < root->reached_count; i++) {
+        int fd = root->reached[i].fd;
+        if (fd < 0 || strcmp(root->reached[i].name, job->name) != 0)
+            continue;
+        root->reached[i].fd = -1;
+        return fd;
+    }
+    return supervisor_address(root, job, &address) < 0 ? -1 : reach(&address);
+}
+
+static void connect_to(struct root *root, struct root_job *job)
+{
     struct wire_message adopt = {.type = WIRE_adopt};
     struct ucred peer;
     socklen_t length = sizeof(peer);
-    int fd;
-    if (supervisor_address(root, job, &address) < 0)
-        return;
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = connection_to(root, job);
     if (fd < 0)
         return;
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
         (peer.uid != 0 && peer.uid != root->config->jobs_uid) ||
         channel_init(&job->supervisor, fd, WIRE_FROM_SUPERVISOR, SUPERVISOR_OUT_MAX) < 0) {
         close(fd);

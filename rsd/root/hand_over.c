@@ -2,7 +2,8 @@
  *
  * What it goes on to write belongs to elmer-jobs from then on: the place of the jobs' groups and all below, the weight
  * of their slice, and RUNDIR/sup. Of the groups of jobs that run, what belongs to elmer-sup stays so. What still takes
- * root afterwards is asked of elmer-spawn, which is started here. */
+ * root afterwards is asked of elmer-spawn, which is started here, or is a unit of its own: then elmer-rsd-begin gives
+ * away the files, and rsd has put root down before. */
 #include "config.h"
 
 #include <dirent.h>
@@ -21,11 +22,13 @@
 
 enum { DEPTH = 3 };
 
-/* Never through a link, and not what belongs to neither. */
+/* Never through a link, and not what belongs to neither. A socket of root's is that of a supervisor of an rsd that was
+ * root: nobody else is to connect to it (rsd_reach()). */
 static void give_one(const struct root *root, int dir, const char *name)
 {
     struct stat st;
-    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != 0 || S_ISLNK(st.st_mode))
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != 0 || S_ISLNK(st.st_mode) ||
+        S_ISSOCK(st.st_mode))
         return;
     if (fchownat(dir, name, root->config->jobs_uid, root->config->jobs_gid, AT_SYMLINK_NOFOLLOW) < 0)
         log_warning("cannot give %s to elmer-jobs: %s", name, strerror(errno));
@@ -111,10 +114,8 @@ static int give_files(const struct root *root)
     return result;
 }
 
-static int become(const struct root *root)
+int rsd_become(uid_t uid, gid_t gid)
 {
-    uid_t uid = root->config->jobs_uid;
-    gid_t gid = root->config->jobs_gid;
     if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 ||
         setresuid(uid, uid, uid) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
@@ -124,24 +125,24 @@ static int become(const struct root *root)
     return 0;
 }
 
-static struct spawn_grants grants_of(const struct root *root)
+int hand_over_files(struct root *root, struct err *err)
 {
-    struct spawn_grants grants = {.fd = root->tickets ? root->tickets->grants : -1};
-    if (root->tickets && root->tickets->unit)
-        snprintf(grants.path, sizeof(grants.path), "%s/" RSD_GRANTS_SOCKET, root->config->rundir);
-    return grants;
-}
-
-int hand_over(struct root *root, struct err *err)
-{
-    const struct spawn_grants grants = grants_of(root);
     int result = give_place(root);
     if (result < 0)
         return err_set(err, result, "cannot give %s to elmer-jobs: %s", root->groups, strerror(-result));
     give_weight(root);
     result = give_files(root);
+    return result < 0
+               ? err_set(err, result, "cannot give %s/sup to elmer-jobs: %s", root->config->rundir, strerror(-result))
+               : 0;
+}
+
+int hand_over(struct root *root, struct err *err)
+{
+    const struct spawn_grants grants = {.fd = root->tickets ? root->tickets->grants : -1};
+    int result = hand_over_files(root, err);
     if (result < 0)
-        return err_set(err, result, "cannot give %s/sup to elmer-jobs: %s", root->config->rundir, strerror(-result));
+        return result;
     root->spawn_pid = spawn_start(root->config, &root->limits, root->users, root->groups, root->groups_fd, root->tmp_fd,
                                   &grants, &root->spawn_fd, err);
     if (root->spawn_pid < 0)
@@ -150,6 +151,6 @@ int hand_over(struct root *root, struct err *err)
         close(root->tickets->grants);
         root->tickets->grants = -1;
     }
-    result = become(root);
+    result = rsd_become(root->config->jobs_uid, root->config->jobs_gid);
     return result < 0 ? err_set(err, result, "cannot put root down: %s", strerror(-result)) : 0;
 }

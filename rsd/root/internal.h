@@ -185,8 +185,11 @@ struct root {
     bool net_joining;    /* it has not answered yet */
     int64_t net_join_ms; /* until when it has to; while it is away (net.fd is -1) the next try */
     pid_t net_pid, spawn_pid;
-    int spawn_fd; /* elmer-spawn's line: see spawn.h */
+    int spawn_fd;       /* elmer-spawn's line: see spawn.h */
+    bool spawn_is_unit; /* else it is a child */
     bool spawn_gone;
+    struct rsd_reached *reached; /* supervisors that root has connected to for us; the caller's */
+    size_t reached_count;
     int signal_fd, reaper_fd;
     int groups_fd; /* directory of the jobs' groups */
     char groups[4096];
@@ -267,6 +270,12 @@ int place_weight_dir(const struct root *root); /* the group whose weight that is
 /* hand_over.c: root is put down. What rsd owns from here on is given to elmer-jobs, elmer-spawn is started, and we are
  * elmer-jobs with SYS_NICE. 0 or -errno. */
 int hand_over(struct root *root, struct err *err);
+int hand_over_files(struct root *root, struct err *err); /* the first half of it */
+
+/* begin.c: tmp_fd, place, mode, users' slice and rt_reserve, made or found by root; or taken from who has been root. 0
+ * or -errno. */
+int begin_as_root(struct root *root, struct err *err);
+int begin_take(struct root *root, const struct rsd_facts *facts, struct err *err);
 
 /* tmpfs.c: tmp_fd, with a file system of its own where that can be */
 int tmp_open(struct root *root, struct err *err);

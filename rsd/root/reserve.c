@@ -293,7 +293,8 @@ static int note_write(const char *rundir, const struct settings *settings)
     note_path(rundir, ".new", aside, sizeof(aside));
     if (settings->count == 0)
         return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
-    fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    unlink(aside); /* the directory is elmer-jobs's: no pipe of his may keep root waiting */
+    fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     file = fd < 0 ? NULL : fdopen(fd, "w");
     if (!file) {
         result = -errno;
@@ -327,7 +328,7 @@ static void note_read(const struct reserve_kernel *kernel, const char *rundir, s
     FILE *file;
     int fd, at;
     note_path(rundir, "", path, sizeof(path));
-    fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     file = fd < 0 ? NULL : fdopen(fd, "r");
     while (file && fgets(line, sizeof(line), file)) {
         line[strcspn(line, "\n")] = 0;

@@ -32,13 +32,12 @@
 #include "rsd/root/caps.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/order_file.h"
-#include "rsd/root/probe.h"
 #include "rsd/root/reaper.h"
 #include "rsd/root/reserve.h"
 #include "rsd/root/root.h"
 #include "rsd/root/watcher.h"
 
-enum { FIXED_FDS = 4, WATCHER_MS = 1000, WATCHER_LATER_MS = 60000, WATCHERS_IN_VAIN = 3 };
+enum { FIXED_FDS = 5, WATCHER_MS = 1000, WATCHER_LATER_MS = 60000, WATCHERS_IN_VAIN = 3 };
 
 static void stop(struct root *root, int status)
 {
@@ -62,19 +61,6 @@ static int signals_open(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* Where it cannot be, rsd goes on without it and says so. */
-static void keep_reserve(struct root *root)
-{
-    const struct rsd_config *config = root->config;
-    struct reserve_kernel kernel = reserve_this_kernel();
-    struct reserve wanted = {config->rt_reserve, config->rt_reserve_ms};
-    char dir[200];
-    snprintf(dir, sizeof(dir), "%s/sup", config->rundir);
-    if (reserve_keep(&kernel, dir, wanted, root->reserve_refused, sizeof(root->reserve_refused)) == 0 &&
-        wanted.percent > 0)
-        log_info("rt_reserve: %u %% of each processor's time is kept from what is in real time", config->rt_reserve);
-}
-
 static int kernel_number(void *data, const char *path, int64_t *value, bool set)
 {
     return spawn_number(data, path, value, set);
@@ -91,10 +77,10 @@ static void put_reserve_back(struct root *root)
 }
 
 static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct rsd_config *config,
-                     struct rsd_tickets *tickets, struct err *err)
+                     struct rsd_tickets *tickets, const struct rsd_facts *facts, struct err *err)
 {
     int64_t now = mono_ms(mono_now());
-    int result, refusal;
+    int result;
     *root = (struct root){.config = config,
                           .tickets = tickets,
                           .net_pid = net_pid,
@@ -121,23 +107,12 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
     root->signal_fd = signals_open();
     if (root->signal_fd < 0)
         return err_set(err, -errno, "cannot open a signalfd: %s", strerror(errno));
-    result = tmp_open(root, err);
+    result = facts ? begin_take(root, facts, err) : begin_as_root(root, err);
     if (result < 0)
         return result;
-    refusal = place_open(root, err);
-    if (refusal < 0)
-        return refusal;
-    result = probe_mode(config->mode, refusal, &root->mode, root->mode_reason, sizeof(root->mode_reason), err);
-    if (result < 0)
-        return result;
-    if (config->user_slice[0])
-        snprintf(root->users, sizeof(root->users), "%s", config->user_slice);
-    else if (!watcher_find_users(root->groups, root->users, sizeof(root->users)))
-        root->users[0] = 0;
     root->watched_ms = now - WATCHER_MS;
-    keep_reserve(root);
     supervisors_connect(root);
-    result = hand_over(root, err);
+    result = facts ? 0 : hand_over(root, err);
     if (result < 0)
         return result;
     root->reaper_fd = reaper_start();
@@ -214,15 +189,20 @@ static void net_events(struct root *root, const struct pollfd *event)
         net_read(root);
 }
 
+static void spawn_ended(struct root *root)
+{
+    if (root->stop)
+        return;
+    root->spawn_gone = true;
+    log_error("elmer-spawn has ended; stopping, jobs live on");
+    stop(root, 1);
+}
+
 static void child_ended(struct root *root, pid_t pid)
 {
     if (root->spawn_pid > 0 && pid == root->spawn_pid) {
         root->spawn_pid = 0;
-        if (!root->stop) {
-            root->spawn_gone = true;
-            log_error("elmer-spawn has ended; stopping, jobs live on");
-            stop(root, 1);
-        }
+        spawn_ended(root);
         return;
     }
     if (root->net_pid > 0 && pid == root->net_pid) {
@@ -351,6 +331,7 @@ static nfds_t fill_fds(const struct root *root, struct pollfd *fds)
     fds[1] = (struct pollfd){.fd = root->signal_fd, .events = POLLIN};
     fds[2] = (struct pollfd){.fd = root->reaper_fd, .events = POLLIN};
     fds[3] = (struct pollfd){.fd = root->tickets && root->tickets->unit ? root->tickets->fd : -1, .events = POLLIN};
+    fds[4] = (struct pollfd){.fd = root->spawn_is_unit ? root->spawn_fd : -1, .events = POLLIN};
     for (size_t i = 0; i < root->job_count; i++) {
         const struct root_job *job = root->jobs[i];
         bool ending = job->state == JOB_TERMINATING || job->state == JOB_KILLING;
@@ -440,6 +421,8 @@ static int turn(struct root *root, struct pollfd *fds)
     join_tickets_due(root, now);
     if (root->tickets && root->tickets->gone)
         stop(root, 1);
+    if (fds[4].revents) /* it says nothing by itself */
+        spawn_ended(root);
     join_net_due(root, now);
     net_events(root, &fds[0]);
     ranks_sweep(root, now);
@@ -471,12 +454,13 @@ static int loop(struct root *root)
     return root->status;
 }
 
-int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config, struct rsd_tickets *tickets)
+int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config, struct rsd_tickets *tickets,
+                  const struct rsd_facts *facts)
 {
     struct err err = ERR_INIT;
     struct root root;
     int status;
-    if (root_init(&root, fd_net, net_pid, config, tickets, &err) < 0) {
+    if (root_init(&root, fd_net, net_pid, config, tickets, facts, &err) < 0) {
         log_error("%s", err.text);
         root_fini(&root);
         return -ECANCELED;

@@ -56,7 +56,7 @@ static int plan_file(const struct rsd_config *config, const char *users, const c
 }
 
 /* At the places where it looks for them; nothing else is left open beside 0 to 2. */
-static _Noreturn void child(const struct rsd_config *config, const struct limits *given, const int *fds)
+static _Noreturn void execute(const struct rsd_config *config, const struct limits *given, const int *fds)
 {
     char *argv[] = {(char *)"elmer-spawn", NULL};
     int aside[SPAWN_FD_PLAN - SPAWN_FD_LINE + 1];
@@ -91,7 +91,7 @@ pid_t spawn_start(const struct rsd_config *config, const struct limits *given, c
     }
     pid = fork();
     if (pid == 0)
-        child(config, given, (const int[]){pair[1], groups_fd, tmp_fd, grants->fd < 0 ? file : grants->fd, file});
+        execute(config, given, (const int[]){pair[1], groups_fd, tmp_fd, grants->fd < 0 ? file : grants->fd, file});
     close(file);
     close(pair[1]);
     *line = pair[0];
@@ -99,6 +99,18 @@ pid_t spawn_start(const struct rsd_config *config, const struct limits *given, c
         return pid;
     close(pair[0]);
     return err_set(err, -errno, "cannot fork: %s", strerror(errno));
+}
+
+void spawn_become(const struct rsd_config *config, const struct limits *given, const struct rsd_facts *facts,
+                  const struct spawn_grants *grants, struct err *err)
+{
+    const int file = plan_file(config, facts->users, facts->groups, grants);
+    if (file < 0) {
+        err_set(err, file, "cannot make a file in memory: %s", strerror(-file));
+        return;
+    }
+    execute(config, given,
+            (const int[]){facts->line, facts->groups_fd, facts->tmp_fd, grants->fd < 0 ? file : grants->fd, file});
 }
 
 /* ---- asking ---- */

@@ -1,8 +1,9 @@
 /* spawn.h - elmer-spawn (rsd/spawn), the one program of a workstation that is root for good, and what rsd asks of it.
  *
- * rsd starts it while it is root itself, gives it what it needs to know in a file that nobody can change, and is the
- * only one at the other end of its line: SOCK_SEQPACKET, one request and one answer at a time, both of one build. It
- * names jobs by number; every path is made by elmer-spawn below descriptors that it was given at its start. */
+ * It is what elmer-rsd-begin becomes (rsd/begin), or where it is no unit of its own rsd starts it while it is root
+ * itself. Root gives it what it needs to know in a file that nobody can change. rsd is the only one at the other end of
+ * its line: SOCK_SEQPACKET, one request and one answer at a time, both of one build. It names jobs by number; every
+ * path is made by elmer-spawn below descriptors that it was given at its start. */
 #ifndef RSD_ROOT_SPAWN_H
 #define RSD_ROOT_SPAWN_H
 
@@ -70,6 +71,11 @@ struct spawn_grants {
  */
 pid_t spawn_start(const struct rsd_config *config, const struct limits *given, const char *users, const char *groups,
                   int groups_fd, int tmp_fd, const struct spawn_grants *grants, int *line, struct err *err);
+/* The same in our own place, where elmer-spawn is a unit: the line is facts->line. Returns only if it cannot be tried;
+ * if it cannot be executed that is in the log, and we end. */
+struct rsd_facts;
+void spawn_become(const struct rsd_config *config, const struct limits *given, const struct rsd_facts *facts,
+                  const struct spawn_grants *grants, struct err *err);
 /* These wait for the answer. If none comes in SPAWN_MS rsd stops, and is started again. -errno, or 0. */
 enum { SPAWN_MS = 5000 };
 int spawn_supervisor(struct root *root, struct root_job *job, const char *user, int channel, int listener, int *pidfd);

@@ -115,11 +115,11 @@ static int grants = -1;  /* where elmer-spawn joins */
 static uid_t rsd_user;
 
 /* A stranger's connection is none; the next may be in order. */
-static int accept_of_rsd(int listener, uid_t uid)
+static int accept_of(const char *unit, int listener, uid_t uid)
 {
     static struct log_limit limit;
     struct err err = ERR_INIT;
-    int fd = service_accept(listener, uid, SERVICE_OF_RSD, &err);
+    int fd = service_accept(listener, uid, unit, &err);
     if (fd < 0 && fd != -ESRCH && log_allowed(&limit, 10, 60000))
         log_warning("elmer-tickets refuses a peer: %s", err.text);
     return fd;
@@ -130,7 +130,7 @@ static int next_grantee(int wait_ms)
     struct pollfd listener = {.fd = grants, .events = POLLIN};
     int fd = -1;
     for (unsigned i = 0; i < STRANGERS && fd < 0 && poll(&listener, 1, wait_ms) > 0; i++)
-        fd = accept_of_rsd(grants, 0);
+        fd = accept_of(SERVICE_OF_SPAWN, grants, 0);
     return fd;
 }
 
@@ -140,7 +140,7 @@ static int await_rsd(int door)
     int fd = -1;
     while (fd < 0) {
         if (poll(&listener, 1, service_alive()) > 0)
-            fd = accept_of_rsd(door, rsd_user);
+            fd = accept_of(SERVICE_OF_RSD, door, rsd_user);
     }
     return fd;
 }

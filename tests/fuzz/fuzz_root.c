@@ -147,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     turns = 0;
     net_fd = world_open(WORLD_SOCKET);
     net_pid = world_new_pid();
-    (void)rsd_root_main(net_fd, net_pid, &config, NULL);
+    (void)rsd_root_main(net_fd, net_pid, &config, NULL, NULL);
     world_end();
     return 0;
 }

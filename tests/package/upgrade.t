@@ -20,10 +20,10 @@ is 'nothing was started or enabled' "$(on 1 sh -c 'systemctl is-active elmer rsd
     '3 disabled 3 inactive'
 on 1 sh -c 'printf "[elmer]\nallocator = v1\n" >/etc/elmer/elmer.conf' # the nodes share this machine's processors with other work
 ok 'systemctl enable --now elmer rsd' on 1 systemctl enable --now elmer rsd
-parts='rsd-net.service rsd-tickets.service rsd-net.socket rsd-net-join.socket rsd-tickets.socket rsd-tickets-join.socket rsd-tickets-grants.socket'
+parts='rsd-spawn.service rsd-spawn.socket rsd-net.service rsd-tickets.service rsd-net.socket rsd-net-join.socket rsd-tickets.socket rsd-tickets-join.socket rsd-tickets-grants.socket'
 # shellcheck disable=SC2086 # words
 parts_are() { on "$1" systemctl is-active $parts | sort | uniq -c | xargs; }
-is 'which brings all of rsd up' "$(parts_are 1)" '7 active'
+is 'which brings all of rsd up' "$(parts_are 1)" '9 active'
 ok 'a user runs a job' on 1 su -l alice -c 'esubmit -w 1 true'
 
 on 1 tee /etc/elmer/elmer.conf >/dev/null <<'CONF'
@@ -83,7 +83,7 @@ move() { # VERSION: by apt on the first, by dpkg on the second
     is 'the jobs have the same processes at the same ranks' "$(picture)" "$before" || diag "$(diff <(echo "$before") <(picture))"
     is 'who waited still waits' "$(state "$queued")" queued
     is 'nothing has failed' "$(for k in 1 2; do on $k systemctl list-units --failed --no-legend; done)" ''
-    is 'all of rsd is there' "$(parts_are 1), $(parts_are 2)" '7 active, 7 active'
+    is 'all of rsd is there' "$(parts_are 1), $(parts_are 2)" '9 active, 9 active'
     wait_for 20 'the queue is answered' says_why "$queued" '.+'
 }
 move "$next"
@@ -113,7 +113,7 @@ ok 'the job that is busy goes on' running "$busy"
 ok 'ws2: apt remove elmer-rsd' apt 2 remove elmer-rsd
 processes() { on "$1" ps -e -o comm= | grep -E "^(elmer|rsd|testjob)"; }
 is 'no process of a job is left there' "$(processes 2; on 2 sh -c 'ls -d /sys/fs/cgroup/'"$jobs_scope"' /run/elmer-rsd' 2>/dev/null)" ''
-is 'and none of its units' "$(parts_are 2)" '7 inactive'
+is 'and none of its units' "$(parts_are 2)" '9 inactive'
 is 'nothing has failed' "$(on 2 systemctl list-units --failed --no-legend)" ''
 ok 'configuration, certificate and PAM file stay' on 2 sh -c 'test -s /etc/elmer/rsd.conf.d/50-join.conf && test -e /etc/pam.d/elmer && ls /var/lib/elmer-rsd/pki/*'
 ok 'ws2: installed again' apt 2 install elmer-rsd

@@ -221,7 +221,7 @@ static void root_half(const struct rig *rig, int fd)
     log_open("rsd", LOG_LEVEL_WARNING);
     if (rig->keys[0])
         start_tickets(rig, &config, &tickets);
-    _exit(rsd_root_main(fd, 0, &config, rig->keys[0] ? &tickets : NULL));
+    _exit(rsd_root_main(fd, 0, &config, rig->keys[0] ? &tickets : NULL, NULL));
 }
 
 void rig_root_start(struct rig *rig)

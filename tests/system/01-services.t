@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 lab_up 3
-ok 'the units are clean' on 1 systemd-analyze verify --man=no elmer.service rsd.service rsd-net.service rsd-tickets.service
+ok 'the units are clean' on 1 systemd-analyze verify --man=no elmer.service rsd.service rsd-spawn.service rsd-net.service rsd-tickets.service
 for unit in 1:elmer 1:rsd 2:rsd 3:rsd; do
     is "${unit#*:} runs on node ${unit%:*}" "$(on "${unit%:*}" systemctl is-active "${unit#*:}")" active
 done
@@ -18,7 +18,7 @@ is 'elmer outranks every job' "$(rank 1 elmer)" 'SCHED_FIFO 60'
 is 'and so does rsd' "$(rank 2 rsd)" 'SCHED_FIFO 60'
 is 'elmer is not root' "$(on 1 sh -c 'stat -c %U /proc/$(systemctl show -P MainPID elmer)')" elmer
 
-forge() { # from the unit's group, where elmer-spawn and elmer-escapes are too, and as root
+forge() { # from the unit's group, and as root
     on 2 sh -c 'echo $$ >/sys/fs/cgroup/system.slice/rsd.service/cgroup.procs && NOTIFY_SOCKET=/run/systemd/notify systemd-notify --status=forged'
 }
 ok 'a process of the service that is not its main one says something to systemd' forge

@@ -76,33 +76,33 @@ of_ws2 warning 'an older version' version '0\.0\.9, here .*bring all to one'
 is 'all is well on the other one' "$(grep -cE '^bad +ws1 ' "$tmp/out")" 0
 on 2 sh -c 'umount /home; rm /usr/local/bin/date; umount /usr/sbin/rsd'
 
-unit_of_rsd() { # LINE..: of its [Service], until the next call
-    on 2 sh -c 'mkdir -p /run/systemd/system/rsd.service.d; { echo "[Service]"; printf "%s\n" "$@"; } >/run/systemd/system/rsd.service.d/90-test.conf
-        systemctl daemon-reload; systemctl restart rsd' - "$@"
+unit_of_rsd() { # UNIT LINE..: of its [Service], until the next call
+    on 2 sh -c 'rm -rf /run/systemd/system/rsd*.service.d; mkdir -p /run/systemd/system/$1.service.d; exec >/run/systemd/system/$1.service.d/90-test.conf
+        shift; echo "[Service]"; printf "%s\n" "$@"; systemctl daemon-reload; systemctl restart rsd' - "$@"
     wait_for 20 'rsd is there again' hosts_up 2
 }
 on 2 sh -c 'mount -t tmpfs -o size=4m,mode=711 small /run/elmer-rsd/jobs'
-unit_of_rsd LimitNOFILE=256 LimitNPROC=200
+unit_of_rsd rsd-spawn LimitNOFILE=256 LimitNPROC=200
 doctor as alice 1 eadmin doctor
 is 'a small disk for jobs is bad' $? 1
 of_ws2 bad 'and a line' scratch 'has 4 MiB free of 4: free some'
-of_ws2 warning 'few files' limits 'open files: 256, .*systemctl edit rsd there, \[Service\] LimitNOFILE=1024'
+of_ws2 warning 'few files' limits 'open files: 256, .*systemctl edit rsd-spawn there, \[Service\] LimitNOFILE=1024'
 of_ws2 warning 'few processes' limits 'processes of a user: 200, .*LimitNPROC=256'
 on 2 umount -l /run/elmer-rsd/jobs # until the restart
-unit_of_rsd LimitNOFILE=1024:4096 LimitNPROC=256
+unit_of_rsd rsd-spawn LimitNOFILE=1024:4096 LimitNPROC=256
 doctor as alice 1 eadmin doctor
 is 'as the lines say, it is well' "$?:$(grep -E '^(bad|warning) +ws2 ' "$tmp/out" | grep -cE ' (limits|scratch) ')" 0:0
-unit_of_rsd RestrictRealtime=yes
+unit_of_rsd rsd-spawn RestrictRealtime=yes
 doctor as alice 1 eadmin doctor
 is 'real time that is refused is bad' $? 1
 of_ws2 bad 'and a line, with what to look for' real-time 'mode idle.*look for RestrictRealtime= or SystemCallFilter= in the unit'
 is 'jobs run there all the same, in mode idle' "$(found good ws2 job) $(found good - pvm-job)" 'good ws2 job has run good - pvm-job has run'
-unit_of_rsd CapabilityBoundingSet=~CAP_SYS_NICE
+unit_of_rsd rsd CapabilityBoundingSet=~CAP_SYS_NICE
 doctor as alice 1 eadmin doctor
 of_ws2 bad 'a capability that rsd has not' real-time 'mode idle.*rsd has no CAP_SYS_NICE; let its unit or container have it'
 is 'nothing is left to complain of in the log' "$(on 2 sh -c 'journalctl -q -o cat -u rsd _PID=$(systemctl show -P MainPID rsd)' | grep -c 'put root down')" 0
 is 'jobs run there all the same' "$(found good ws2 job) $(found good - pvm-job)" 'good ws2 job has run good - pvm-job has run'
-unit_of_rsd
+unit_of_rsd rsd
 missing() { for c in memory cpuset cpu; do on 2 grep -qw $c /sys/fs/cgroup/cgroup.controllers || echo "no controller $c"; done; }
 doctor as alice 1 eadmin doctor
 is 'controllers that the kernel does not offer' "$(found warning ws2 controllers | grep -o 'no controller [a-z]*')" "$(missing)"

@@ -7,6 +7,8 @@
 lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 6' --rsd 'tickets = require'
 install_programs
 parts='rsd rsd-net rsd-tickets'
+# It begins with each rsd, so it is not one of those that are to be the same.
+spawn='rsd-spawn.service rsd-spawn.socket'
 sockets='rsd-net.socket rsd-net-join.socket rsd-tickets.socket rsd-tickets-join.socket rsd-tickets-grants.socket'
 pid_of() { on 2 systemctl show -P MainPID "$1"; }
 pids() { for p in $parts; do pid_of "$p"; done | xargs; }
@@ -14,21 +16,23 @@ changed() { # BEFORE AFTER: which of the parts
     paste -d ' ' <(tr ' ' '\n' <<<"$parts") <(tr ' ' '\n' <<<"$1") <(tr ' ' '\n' <<<"$2") | awk '$2 != $3 { print $1 }' | xargs
 }
 # shellcheck disable=SC2086 # words
-all_active() { [ "$(on 2 systemctl is-active $parts $sockets | sort | uniq -c | xargs)" = '8 active' ]; }
+all_active() { [ "$(on 2 systemctl is-active $parts $sockets $spawn | sort | uniq -c | xargs)" = '10 active' ]; }
 fully_up() { all_active && [ "$(on 1 eadmin hosts | awk '$1 == "ws2" { print $2 }')" = up ]; }
 
 # ---- who they are ----------------------------------------------------------------------------------------------------
 
-ok 'the three and their sockets are there' all_active
+ok 'the four and their sockets are there' all_active
 uids() { on 2 sh -c 'for p in $(cat /sys/fs/cgroup/system.slice/$1.service/cgroup.procs); do stat -c %U /proc/$p; done' - "$1" | sort | uniq -c | xargs; }
 is 'the network half is one process of elmer-rsd' "$(uids rsd-net)" '1 elmer-rsd'
 is 'elmer-tickets are three of elmer-ticket' "$(uids rsd-tickets)" '3 elmer-ticket'
-is 'rsd itself is elmer-jobs' "$(on 2 sh -c 'stat -c %U /proc/$(systemctl show -P MainPID rsd)')" elmer-jobs
+is 'rsd itself is one of elmer-jobs' "$(uids rsd)" '1 elmer-jobs'
+is 'what is root is alone, but for who looks for what leaves a job' "$(uids rsd-spawn)" '1 elmer-sup 1 root'
 rank() { on 2 sh -c 'chrt -p $1' - "$1" | sed 's/.*: //' | xargs; }
 for p in $parts; do is "$p outranks every job" "$(rank "$(pid_of "$p")")" 'SCHED_FIFO 60'; done
 is 'who signs for users does not' "$(rank "$(on 2 pgrep -x elmer-desk)")" 'SCHED_OTHER 0'
 exposure() { on 2 systemd-analyze --no-pager security "$1" 2>/dev/null | sed -n 's/.*exposure level for .*: \([0-9.]*\) .*/\1/p'; }
 at_most() { awk -v a="$(exposure "$1")" -v b="$2" 'BEGIN { exit !(a != "" && a + 0 <= b + 0) }'; }
+ok 'the exposure of rsd is 1.5 at most' at_most rsd.service 1.5
 ok 'the exposure of the network half is 1.3 at most' at_most rsd-net.service 1.3
 ok 'that of elmer-tickets 0.5' at_most rsd-tickets.service 0.5
 
@@ -73,6 +77,11 @@ wait_for 20 'elmer-spawn is killed, and rsd with it is back' back rsd "${was%% *
 is 'the other two are the same' "$(changed "$was" "$(pids)")" rsd
 undisturbed 'elmer-spawn was killed'
 was=$(pids)
+ok 'systemctl restart rsd-spawn' on 2 systemctl restart rsd-spawn
+wait_for 20 'rsd begins again with it' back rsd "${was%% *}"
+is 'the other two are the same' "$(changed "$was" "$(pids)")" rsd
+undisturbed 'elmer-spawn was restarted'
+was=$(pids)
 on 2 sh -c 'kill -KILL $(pgrep -x elmer-desk)'
 wait_for 20 'the process that signs is killed, and its unit is back' back rsd-tickets "${was##* }"
 undisturbed 'the desk was killed'
@@ -86,12 +95,14 @@ wait_for 20 'all three are restarted' restarted
 undisturbed 'all were restarted'
 ok 'systemctl stop rsd' on 2 systemctl stop rsd
 # shellcheck disable=SC2086
-none_active() { [ "$(on 2 systemctl is-active $parts $sockets | sort | uniq -c | xargs)" = '8 inactive' ]; }
+none_active() { [ "$(on 2 systemctl is-active $parts $sockets $spawn | sort | uniq -c | xargs)" = '10 inactive' ]; }
 wait_for 10 'nothing of it runs' none_active
 is 'but the jobs' "$(picture)" "$before_all"
 ok 'systemctl start rsd' on 2 systemctl start rsd
 wait_for 20 'all of it runs' fully_up
 undisturbed 'all were stopped and started'
+ok 'and that as often as somebody likes' on 2 sh -c 'for i in $(seq 8); do systemctl stop rsd; systemctl start rsd || exit; done'
+wait_for 20 'all of it runs' fully_up
 was=$(pids)
 ok 'a reload without changes' on 2 systemctl reload rsd
 wait_for 20 'begins rsd again' back rsd "${was%% *}"
@@ -114,7 +125,7 @@ undisturbed 'after that'
 # A configuration that is wrong ends rsd for good, and the others with it: nobody waits for an answer.
 on 2 sh -c 'printf "[rsd]\nmode = fast\n" >/etc/elmer/rsd.conf.d/90-wrong.conf; systemctl restart rsd' 2>/dev/null
 # shellcheck disable=SC2086
-ended() { [ "$(on 2 systemctl is-active $parts $sockets | sort | uniq -c | xargs)" = '1 failed 7 inactive' ]; }
+ended() { [ "$(on 2 systemctl is-active $parts $sockets $spawn | sort | uniq -c | xargs)" = '1 failed 9 inactive' ]; }
 wait_for 10 'with a wrong configuration all end' ended
 like 'a user is told so at once' "$(as alice 2 timeout 4 equery 2>&1)" 'systemctl start rsd'
 on 2 sh -c 'rm /etc/elmer/rsd.conf.d/90-wrong.conf; systemctl start rsd'
@@ -153,7 +164,8 @@ id=$(submit alice -o /dev/null --hosts ws2 -a 1-2000 true)
 # Below the jobs above some begin in each second, no more (rsd/root/starts.c): all of them would take minutes.
 asked() { [ $((SECONDS - begun)) -gt 6 ] && [ "$(field "$id" 'j["tasks_ok"]')" -ge 20 ]; }
 wait_for 60 'short jobs run for longer than that, one after the other' asked
-is 'and it goes on' "$(field "$id" '[j["state"], j["tasks_failed"]]')" "['running', 0]"
+is 'none has failed' "$(field "$id" 'j["tasks_failed"]')" 0
+ok 'and it goes on' eval '! over "$id"'
 as alice 1 ekill "$id" 2>/dev/null
 wait_for 20 'until it is ended' over "$id"
 is 'elmer-tickets is the same' "$(pid_of rsd-tickets)" "$one"
@@ -190,6 +202,7 @@ was=$(pids)
 for user in alice elmer-rsd elmer-ticket elmer-sup; do
     is "$user at net.sock" "$(peer $user net.sock SOCK_STREAM)" 'Permission denied'
     is "$user at judge.sock" "$(peer $user judge.sock SOCK_STREAM)" 'Permission denied'
+    is "$user at spawn.sock" "$(peer $user spawn.sock SOCK_SEQPACKET)" 'Permission denied'
     is "$user at grants.sock" "$(peer $user grants.sock SOCK_SEQPACKET)" 'Permission denied'
 done
 is 'elmer-jobs at grants.sock' "$(peer elmer-jobs grants.sock SOCK_SEQPACKET)" 'Permission denied'
@@ -199,13 +212,15 @@ ok 'with a line of the log' on 2 sh -c 'journalctl -q -u rsd-net -o cat | grep -
 for user in elmer-rsd elmer-ticket elmer-jobs alice; do
     is "$user cannot put a socket in their place" "$(on 2 setpriv --reuid=$user --regid="$(on 2 id -g $user)" --clear-groups sh -c 'rm -f /run/elmer-rsd/grants.sock; : >/run/elmer-rsd/x' 2>&1 | grep -c 'Permission denied')" 2
 done
-# elmer-tickets hears rsd for as long as that lives: who else connects waits, and is looked at when it has gone.
+# elmer-tickets and elmer-spawn hear rsd for as long as that lives: who else connects waits, and is looked at when it has gone.
 late=$(peer elmer-jobs judge.sock SOCK_STREAM &
     peer root judge.sock SOCK_STREAM &
-    until_ok 5 eval '[ "$(on 2 ss -Hlx src /run/elmer-rsd/judge.sock | awk "{ print \$3 }")" -ge 2 ]'
+    peer elmer-jobs spawn.sock SOCK_SEQPACKET &
+    peer root spawn.sock SOCK_SEQPACKET &
+    for s in judge spawn; do until_ok 5 eval '[ "$(on 2 ss -Hlx src /run/elmer-rsd/$s.sock | awk "{ print \$3 }")" -ge 2 ]'; done
     on 2 systemctl kill --kill-whom=main -s KILL rsd
     wait)
-is 'elmer-jobs and root at judge.sock' "$(sort <<<"$late" | uniq -c | xargs)" '2 closed'
+is 'elmer-jobs and root at judge.sock and spawn.sock' "$(sort <<<"$late" | uniq -c | xargs)" '4 closed'
 wait_for 20 'all is as before' fully_up
 is 'and nobody but rsd was begun again' "$(changed "$was" "$(pids)")" rsd
 undisturbed 'strangers have knocked'

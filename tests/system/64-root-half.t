@@ -21,11 +21,11 @@ is 'rsd is not root' "$(status_of "$rsd" Uid | xargs)" "$jobs $jobs $jobs $jobs"
 is 'and may rank, no more' "$(for c in Eff Prm Inh Amb; do status_of "$rsd" Cap$c; done | xargs)" \
     '0000000000800000 0000000000800000 0000000000000000 0000000000000000'
 is 'nor can get more' "$(status_of "$rsd" NoNewPrivs)" 1
-spawn=$(on 1 pgrep -P "$rsd" -x elmer-spawn)
+spawn=$(on 1 systemctl show -P MainPID rsd-spawn)
 is 'what is root for it has neither libuv nor TLS' "$(on 1 sh -c 'ldd "/proc/$1/exe" | grep -Ec "lib(ssl|crypto|uv|systemd)\."' - "$spawn")" 0
 is 'the network half has no capability' "$(for c in Eff Prm Inh Amb Bnd; do status_of "$net" Cap$c; done | sort -u)" 0000000000000000
 is 'and cannot get one' "$(status_of "$net" NoNewPrivs)" 1
-for pid in "$net" $(on 1 pgrep -x elmer-tickets); do
+for pid in "$rsd" "$net" $(on 1 pgrep -x elmer-tickets); do
     is "and a filter of system calls ($(status_of "$pid" Name))" "$(status_of "$pid" Seccomp)" 2
 done
 is 'what jobs are born of has none' "$(status_of "$spawn" Seccomp)" 0
@@ -93,7 +93,7 @@ for f in range(200):
 is 'a session of its own, without a terminal' "$(out_of 'set -- $(ps -o pid=,sid=,tty= $$); [ $1 = $2 ] && echo leads, $3')" 'leads, ?'
 is 'no signal blocked or ignored' "$(out_of 'grep -E "^Sig(Blk|Ign)" /proc/$$/status | cut -f2 | sort -u')" 0000000000000000
 is 'real time is not limited for it, descriptors are as in the unit' \
-    "$(out_of 'awk "/realtime timeout/ { print \$4 }" /proc/self/limits; ulimit -Sn' | xargs)" "unlimited $(on 1 systemctl show -P LimitNOFILESoft rsd)"
+    "$(out_of 'awk "/realtime timeout/ { print \$4 }" /proc/self/limits; ulimit -Sn' | xargs)" "unlimited $(on 1 systemctl show -P LimitNOFILESoft rsd-spawn)"
 is 'nothing of the environment of rsd' "$(out_of 'env | grep -E "^(INVOCATION_ID|JOURNAL_STREAM|WATCHDOG|NOTIFY_SOCKET|LISTEN)"')" NOTIFY_SOCKET=mine
 is 'what it preloads is loaded by itself alone' "$(as alice 1 sh -c 'LD_PRELOAD=/no/such.so esubmit -w -o preload 1 sh -c "exit 7" >/dev/null 2>&1; echo $?')" 7
 

@@ -26,7 +26,7 @@ used() { # GROUP
     { read -r _ n <"/sys/fs/cgroup/$1/cpu.stat"; } 2>/dev/null
     echo "$((n / 1000))"
 }
-picture() { echo "$(now) $(used elmer.slice) $(($(used system.slice/elmer.service) + $(used system.slice/rsd.service) + $(used system.slice/rsd-net.service) + $(used system.slice/rsd-tickets.service))) $(used user.slice)"; }
+picture() { echo "$(now) $(used elmer.slice) $(($(used system.slice/elmer.service) + $(used system.slice/rsd.service) + $(used system.slice/rsd-spawn.service) + $(used system.slice/rsd-net.service) + $(used system.slice/rsd-tickets.service))) $(used user.slice)"; }
 populated() { # GROUP
     local key value
     while read -r key value; do

@@ -35,15 +35,17 @@ keep_new() {
         on 1 cat "/usr/$program" >"$tmp/new/usr/$program"
     done
 }
-# An rsd of before has the network half and elmer-tickets as children, if it has them: their units must not run.
-parts='rsd-net-join.socket rsd-tickets-join.socket rsd-tickets-grants.socket rsd-net.socket rsd-tickets.socket rsd-net.service rsd-tickets.service'
+# An rsd of before has its own unit, and those who are units now as children, if it has them: these must not run.
+parts='rsd-spawn.socket rsd-spawn.service rsd-net-join.socket rsd-tickets-join.socket rsd-tickets-grants.socket rsd-net.socket rsd-tickets.socket rsd-net.service rsd-tickets.service'
 put() { # new|previous DAEMON K
     local from=$tmp/new program
     [ "$1" = new ] || from=$previous/root
     if [ "$2" = rsd ] && [ "$1" = new ]; then
-        on "$3" sh -c "systemctl -q unmask --runtime $parts"
+        on "$3" sh -c "systemctl -q unmask --runtime $parts; rm -f /run/systemd/system/rsd.service; systemctl daemon-reload"
     elif [ "$2" = rsd ]; then
-        on "$3" sh -c "systemctl -q mask --runtime $parts"
+        on "$3" systemctl stop rsd # by its own unit
+        git -C "$top" show "$commit:systemd/rsd.service.in" | sed 's|@sbindir@|/usr/sbin|; s|@pkglibexecdir@|/usr/libexec/elmer|' |
+            on "$3" sh -c "systemctl -q mask --runtime $parts; cat >/run/systemd/system/rsd.service; systemctl daemon-reload"
     fi
     for program in $(programs "$2"); do
         on "$3" sh -c 'cat >"$1.new" && chmod 755 "$1.new" && mv -f "$1.new" "$1"' - "/usr/$program" <"$from/usr/$program"

@@ -230,7 +230,7 @@ static void test_facts_broken(void **state)
         {"time 940", "clock", "59 s behind the one here", FINDING_WARNING},
         {"time 31536000", "clock", "before the one here", FINDING_WARNING},
         {"files 256", "limits",
-         "open files: 256, and many programs want 1024: systemctl edit rsd there, [Service] LimitNOFILE=1024",
+         "open files: 256, and many programs want 1024: systemctl edit rsd-spawn there, [Service] LimitNOFILE=1024",
          FINDING_WARNING},
         {"processes 64", "limits", "LimitNPROC=256", FINDING_WARNING},
         {"scratch 100 9000000", "scratch", "free some", FINDING_BAD},
