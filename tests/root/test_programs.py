@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""test_programs.py - elmer, rsd, its network half and elmer-tickets as they are, each a unit of its own; this test is systemd.
+"""test_programs.py - elmer, rsd, elmer-spawn, the network half and elmer-tickets as they are, each a unit of its own; this test is systemd.
 
 In a mount namespace with a /run of its own and made-up users it binds the sockets of the units, puts each program into a control
 group, and starts it again when it has ended. Each is killed while a job runs: the others stay the same, the job's process too, and
@@ -21,10 +21,11 @@ USERS = {'elmer': 901, 'elmer-rsd': 902, 'elmer-jobs': 903, 'elmer-sup': 904, 'e
 STREAM, PACKETS = socket.SOCK_STREAM, socket.SOCK_SEQPACKET
 build = os.getcwd()
 PROGRAMS = {'elmer': ['elmer/elmer', '-c', '/run/elmer.conf'], 'rsd-net': ['elmer-rsd-net'], 'rsd-tickets': ['elmer-tickets', 'serve'],
-            'rsd': ['rsd/rsd', '-c', '/run/rsd.conf']}
+            'rsd-spawn': ['elmer-rsd-begin', '-c', '/run/rsd.conf'], 'rsd': ['rsd/rsd']}
 USER_OF = {'elmer': 'elmer', 'rsd-net': 'elmer-rsd', 'rsd-tickets': 'elmer-ticket'}
 # As in systemd/*.socket: unit, name, path, type, mode, owner.
 SOCKETS = [('rsd-net', 'users', 'rsd.sock', STREAM, 0o666, 0), ('rsd-net', 'rsd', 'net.sock', STREAM, 0o600, USERS['elmer-jobs']),
+           ('rsd-spawn', 'rsd', 'spawn.sock', PACKETS, 0o600, USERS['elmer-jobs']),
            ('rsd-tickets', 'users', 'ticket.sock', STREAM, 0o666, 0),
            ('rsd-tickets', 'rsd', 'judge.sock', STREAM, 0o600, USERS['elmer-jobs']),
            ('rsd-tickets', 'grants', 'grants.sock', PACKETS, 0o600, 0)]
@@ -127,13 +128,13 @@ def processes(unit):
 
 
 def keep():
-    """As Restart= does it: what is left of a unit is ended first, but for rsd's, which has KillMode=process."""
+    """As Restart= does it: what is left of a unit is ended first, but where it has KillMode=process."""
     while again:
         for unit, pid in list(pids.items()):
             if os.waitpid(pid, os.WNOHANG)[0] == 0:
                 continue
             deadline = time.monotonic() + 5
-            while unit != 'rsd' and processes(unit) and time.monotonic() < deadline:
+            while unit not in ('rsd', 'rsd-spawn') and processes(unit) and time.monotonic() < deadline:
                 for left in processes(unit):
                     os.kill(left, signal.SIGTERM)
                 time.sleep(0.02)
@@ -190,6 +191,11 @@ def member(name):
     return 0
 
 
+def others(before, unit):
+    """Those that have ended beside it; with each rsd there is a new elmer-spawn."""
+    return [u for u in pids if pids[u] != before[u] and u != unit and (unit, u) != ('rsd', 'rsd-spawn')]
+
+
 def story():
     wait_for('the host is up', is_up)
     for unit, user in (('rsd-net', 'elmer-rsd'), ('rsd-tickets', 'elmer-ticket')):
@@ -203,13 +209,14 @@ def story():
         before = dict(pids)
         os.kill(pids.get(victim) or member(victim), signal.SIGKILL)
         wait_for(f'{victim} is killed, and is back', lambda: pids[unit] != before[unit] and is_up())
-        is_true('no other has ended', [u for u in pids if pids[u] != before[u]] == [unit])
+        is_true('no other has ended', not others(before, unit), others(before, unit))
+        is_true('what is root begins anew with rsd, and not else', (pids['rsd-spawn'] != before['rsd-spawn']) == (unit == 'rsd'))
         new_job(f'{victim} was killed')
         is_true('the job before is the same', os.path.exists(f'/proc/{process}'))
     before = dict(pids)
     os.kill(pids['rsd'], signal.SIGHUP)
     wait_for('rsd is reloaded', lambda: pids['rsd'] != before['rsd'] and is_up())
-    is_true('with the same configuration no other begins anew', [u for u in pids if pids[u] != before[u]] == ['rsd'])
+    is_true('with the same configuration no other begins anew', not others(before, 'rsd'), others(before, 'rsd'))
     before = dict(pids)
     os.kill(pids['rsd'], signal.SIGTERM)
     wait_for('rsd is stopped and started', lambda: all(pids[u] != before[u] for u in ('rsd', 'rsd-net', 'rsd-tickets')) and is_up())
