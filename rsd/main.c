@@ -21,6 +21,7 @@
 #include "rsd/word.h"
 #include "rsd/net_start.h"
 #include "rsd/options.h"
+#include "rsd/root/limits.h"
 #include "rsd/root/root.h"
 #include "rsd/root/sched.h"
 
@@ -102,6 +103,8 @@ static int run_beside_units(void)
     struct rsd_tickets tickets = {.fd = -1, .grants = -1};
     struct err err = ERR_INIT;
     int result = put_root_down(&err), line = -1;
+    struct limits unused;
+    limits_of_daemon(&unused); /* before it is passed descriptors */
     log_fields();
     if (result == 0)
         result = line = ticket_program_reach(ELMER_RSD_RUNDIR "/" RSD_SPAWN_SOCKET, SOCK_SEQPACKET, &err);
@@ -109,6 +112,10 @@ static int run_beside_units(void)
         result = word_hear(line, &plan, WORD_PATIENCE_MS, &err);
     if (result > 0)
         return result == PREPARE_EXIT_CONFIG ? result : begin_again();
+    if (result == -ETIMEDOUT) {
+        log_error("rsd cannot begin: %s", err.text);
+        return RSD_EXIT_STUCK;
+    }
     plan.facts.line = line;
     sched_rank(0, (struct order_rank){SCHED_FIFO, ORDER_DAEMON}, false); /* where it is refused, probe.c says why */
     if (result == 0)

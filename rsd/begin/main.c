@@ -83,14 +83,18 @@ static int make_all(void *data, struct err *err)
     struct begin *begin = data;
     struct err why = ERR_INIT;
     int result = prepare_plans(&begin->plan.config, err);
+    if (result == 0)
+        result = rsd_begin(&begin->plan.config, &begin->plan.facts, err);
     if (result < 0)
-        return result;
-    begin->plan.tickets = reach_tickets(begin, &why) == 0;
+        return result == -EPERM ? -EACCES : result; /* it may pass */
+    result = reach_tickets(begin, &why);
+    begin->plan.tickets = result == 0;
     snprintf(begin->plan.reason, sizeof(begin->plan.reason), "%s", why.text);
-    result = rsd_begin(&begin->plan.config, &begin->plan.facts, err);
-    if (result < 0 && begin->grants.fd >= 0)
-        close(begin->grants.fd);
-    return result == -EPERM ? -EACCES : result; /* it may pass */
+    if (result == 0 || !begin->plan.config.tickets_required)
+        return 0;
+    close(begin->plan.facts.groups_fd);
+    close(begin->plan.facts.tmp_fd);
+    return err_set(err, -EAGAIN, "tickets = require, but %s", why.text);
 }
 
 /* ---- all of it ---- */

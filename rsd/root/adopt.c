@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,6 +34,44 @@ static int reach(const struct sockaddr_un *address)
     return -1;
 }
 
+/* The directory is elmer-jobs's, who may put there what he likes, and change it at any moment: so it is this very file
+ * that is connected to, by its descriptor, and one that has no other name. Those whose listener is not root's are
+ * elmer-jobs's own, which ExecStopPost= of rsd.service has given to root: they go back. */
+static int reach_as_root(const struct rsd_config *config, int dir, const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int at = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1;
+    struct ucred peer = {.uid = 1};
+    socklen_t length = sizeof(peer);
+    struct stat st;
+    if (at < 0)
+        return -1;
+    if (fstat(at, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_uid == 0 && st.st_nlink == 1) {
+        snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", at);
+        fd = reach(&address);
+        if (fd >= 0 &&
+            (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != 0 || peer.gid != 0)) {
+            close(fd);
+            fd = -1;
+        }
+        if (fd < 0 && fchownat(at, "", config->jobs_uid, config->jobs_gid, AT_EMPTY_PATH) < 0)
+            log_warning("cannot give %s to elmer-jobs: %s", name, strerror(errno));
+    }
+    close(at);
+    return fd;
+}
+
+static bool is_job_name(const char *name)
+{
+    char canonical[48];
+    uint64_t id;
+    uint32_t attempt;
+    if (!job_name_parse(name, &id, &attempt))
+        return false;
+    snprintf(canonical, sizeof(canonical), "%" PRIu64 ".%" PRIu32, id, attempt);
+    return strcmp(name, canonical) == 0;
+}
+
 void rsd_reach(const struct rsd_config *config, void (*reached)(void *data, const char *name, int fd), void *data)
 {
     char path[200];
@@ -40,22 +79,12 @@ void rsd_reach(const struct rsd_config *config, void (*reached)(void *data, cons
     DIR *dir;
     snprintf(path, sizeof(path), "%s/sup", config->rundir);
     dir = opendir(path);
-    for (size_t count = 0; dir && count < MAX_JOBS && (entry = readdir(dir));) {
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-        struct stat st;
-        uint64_t id;
-        uint32_t attempt;
-        int fd;
-        if (!job_name_parse(entry->d_name, &id, &attempt) ||
-            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != 0 || !S_ISSOCK(st.st_mode))
-            continue;
-        snprintf(address.sun_path, sizeof(address.sun_path), "%.80s/%.24s", path, entry->d_name);
-        fd = reach(&address);
+    for (size_t count = 0; dir && count < 4 * MAX_JOBS && (entry = readdir(dir)); count++) {
+        int fd = is_job_name(entry->d_name) ? reach_as_root(config, dirfd(dir), entry->d_name) : -1;
         if (fd < 0)
             continue;
         reached(data, entry->d_name, fd);
         close(fd);
-        count++;
     }
     if (dir)
         closedir(dir);

@@ -315,12 +315,13 @@ static int note_write(const char *rundir, const struct settings *settings)
     return result;
 }
 
-static bool begins_with(const char *text, const char *start)
+static bool begins_with(const char *text, const char *start, const char *next)
 {
-    return strncmp(text, start, strlen(start)) == 0 && text[strlen(start)] == '/';
+    return strncmp(text, start, strlen(start)) == 0 && strncmp(text + strlen(start), next, strlen(next)) == 0;
 }
 
-/* Only what we would set ourselves: a note that is damaged must not name anything else. */
+/* Only what we would set ourselves: the directory is elmer-jobs's, and root reads this. */
+enum { SETTINGS_MAX = 65536 };
 static void note_read(const struct reserve_kernel *kernel, const char *rundir, struct settings *settings)
 {
     char path[PATH_SIZE], line[PATH_SIZE + 64];
@@ -333,7 +334,9 @@ static void note_read(const struct reserve_kernel *kernel, const char *rundir, s
     while (file && fgets(line, sizeof(line), file)) {
         line[strcspn(line, "\n")] = 0;
         if (sscanf(line, "%" SCNd64 " %" SCNd64 " %n", &before, &wanted, &at) == 2 && !strstr(line + at, "..") &&
-            (begins_with(line + at, kernel->sysctl) || begins_with(line + at, kernel->sched)))
+            (begins_with(line + at, kernel->sysctl, "/sched_rt_") ||
+             begins_with(line + at, kernel->sched, "/fair_server/cpu")) &&
+            settings->count < SETTINGS_MAX)
             settings_add(settings, line + at, before, wanted);
     }
     if (file)

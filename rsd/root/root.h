@@ -33,7 +33,8 @@ struct rsd_tickets {
 #define RSD_UNIT_NET      "rsd-net.service"
 #define RSD_UNIT_TICKETS  "rsd-tickets.service"
 
-enum { RSD_EXIT_AGAIN = SERVICE_AGAIN };
+/* Again, by SIGHUP; or elmer-spawn stands still: its unit is to be killed. */
+enum { RSD_EXIT_AGAIN = SERVICE_AGAIN, RSD_EXIT_STUCK = 3 };
 
 /* A connection of root's to the supervisor of a job. */
 struct rsd_reached {

@@ -30,7 +30,7 @@ static int plan_file(const struct rsd_config *config, const char *users, const c
     if (fd < 0)
         return -errno;
     plan = (struct spawn_plan){.size = sizeof(plan),
-                               .tickets_required = config->tickets_required && grants->fd >= 0,
+                               .tickets_required = config->tickets_required && (grants->fd >= 0 || grants->path[0]),
                                .minimum_uid = config->minimum_uid,
                                .supervisor_uid = config->supervisor_uid,
                                .jobs_uid = config->jobs_uid,
@@ -171,7 +171,7 @@ static int ask(struct root *root, const struct spawn_request *request, const int
         if (!root->spawn_gone)
             log_error("elmer-spawn does not answer: %s; stopping, jobs live on", strerror(-result));
         root->spawn_gone = root->stop = true;
-        root->status = 1;
+        root->status = result == -ETIMEDOUT ? RSD_EXIT_STUCK : 1;
         return result;
     }
     if (pidfd)

@@ -82,6 +82,12 @@ wait_for 20 'rsd begins again with it' back rsd "${was%% *}"
 is 'the other two are the same' "$(changed "$was" "$(pids)")" rsd
 undisturbed 'elmer-spawn was restarted'
 was=$(pids)
+on 2 sh -c 'kill -STOP $(pgrep -x elmer-spawn)'
+id=$(submit alice -o /dev/null --hosts ws2 1 true)
+wait_for 60 'elmer-spawn is stopped: the job runs when there is another one' over "$id"
+wait_for 20 'rsd has begun again with it' back rsd "${was%% *}"
+undisturbed 'elmer-spawn was stopped'
+was=$(pids)
 on 2 sh -c 'kill -KILL $(pgrep -x elmer-desk)'
 wait_for 20 'the process that signs is killed, and its unit is back' back rsd-tickets "${was##* }"
 undisturbed 'the desk was killed'
