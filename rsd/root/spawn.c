@@ -168,10 +168,11 @@ static int ask(struct root *root, const struct spawn_request *request, const int
     if (result == 0)
         result = hear(root->spawn_fd, answer, &got);
     if (result < 0) {
-        if (!root->spawn_gone)
+        if (!root->spawn_gone) {
             log_error("elmer-spawn does not answer: %s; stopping, jobs live on", strerror(-result));
+            root->status = result == -ETIMEDOUT ? RSD_EXIT_STUCK : 1;
+        }
         root->spawn_gone = root->stop = true;
-        root->status = result == -ETIMEDOUT ? RSD_EXIT_STUCK : 1;
         return result;
     }
     if (pidfd)
