@@ -25,6 +25,8 @@
 #include "rsd/root/internal.h"
 #include "rsd/root/root.h"
 
+enum { ENTRIES_READ = 4 * MAX_JOBS }; /* of sup/, where other files are, too */
+
 static int reach(const struct sockaddr_un *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -79,7 +81,7 @@ void rsd_reach(const struct rsd_config *config, void (*reached)(void *data, cons
     DIR *dir;
     snprintf(path, sizeof(path), "%s/sup", config->rundir);
     dir = opendir(path);
-    for (size_t count = 0; dir && count < 4 * MAX_JOBS && (entry = readdir(dir)); count++) {
+    for (size_t count = 0; dir && count < ENTRIES_READ && (entry = readdir(dir)); count++) {
         int fd = is_job_name(entry->d_name) ? reach_as_root(config, dirfd(dir), entry->d_name) : -1;
         if (fd < 0)
             continue;
