@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/base/log.h"
+#include "lib/base/pass.h"
 #include "rsd/root/caps.h"
 #include "rsd/root/limits.h"
 
@@ -30,16 +30,9 @@ void net_plan_serve(struct net_plan *plan, const struct rsd_config *config)
 
 static int plan_file(struct net_plan *plan)
 {
-    int fd = memfd_create("elmer-rsd-net", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     plan->size = sizeof(*plan);
     snprintf(plan->version, sizeof(plan->version), "%s", PACKAGE_VERSION);
-    if (fd < 0)
-        return -errno;
-    if (write(fd, plan, sizeof(*plan)) == (ssize_t)sizeof(*plan) &&
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0)
-        return fd;
-    close(fd);
-    return -EIO;
+    return pass_file("elmer-rsd-net", plan, sizeof(*plan));
 }
 
 /* At the places where it looks for them; nothing else is left open beside 0 to 2. */

@@ -3,12 +3,10 @@
 #include "rsd/word.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <systemd/sd-daemon.h>
@@ -16,20 +14,16 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/pass.h"
 #include "rsd/prepare.h"
 
-enum { FDS = 3, PATIENCE_S = 5 };
+enum { PATIENCE_S = 5, SLICE_MS = 5000 };
 
 struct word {
     uint32_t size; /* of this struct: another one is of another build */
     uint32_t kind;
     int32_t level;
     char version[28], format[1024], text[2048];
-};
-
-union control {
-    char bytes[CMSG_SPACE(FDS * sizeof(int))];
-    struct cmsghdr align;
 };
 
 /* ---- root's side ---- */
@@ -42,19 +36,9 @@ bool word_open(int fd)
 
 static bool say(int fd, struct word *word, const int *fds, size_t count)
 {
-    union control control = {{0}};
-    struct iovec part = {word, sizeof(*word)};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     word->size = sizeof(*word);
     snprintf(word->version, sizeof(word->version), "%s", PACKAGE_VERSION);
-    if (count > 0) {
-        message.msg_control = control.bytes;
-        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-        *CMSG_FIRSTHDR(&message) = (struct cmsghdr){
-            .cmsg_len = CMSG_LEN(count * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), fds, count * sizeof(int));
-    }
-    return sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(*word);
+    return pass_send(fd, word, sizeof(*word), fds, count) == 0;
 }
 
 bool word_log(int fd, int level, const char *format, const char *text)
@@ -88,15 +72,15 @@ bool word_reached(int fd, const char *name, int supervisor)
 bool word_done(int fd, struct begin_plan *plan)
 {
     struct word word = {.kind = WORD_DONE};
-    const int file = memfd_create("elmer-rsd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int file;
     bool good;
     plan->size = sizeof(*plan);
     snprintf(plan->version, sizeof(plan->version), "%s", PACKAGE_VERSION);
-    good = file >= 0 && write(file, plan, sizeof(*plan)) == (ssize_t)sizeof(*plan) &&
-           fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0 &&
-           say(fd, &word, (const int[FDS]){plan->facts.groups_fd, plan->facts.tmp_fd, file}, FDS);
-    if (file >= 0)
-        close(file);
+    file = pass_file("elmer-rsd", plan, sizeof(*plan));
+    if (file < 0)
+        return false;
+    good = say(fd, &word, (const int[]){plan->facts.groups_fd, plan->facts.tmp_fd, file}, 3);
+    close(file);
     return good;
 }
 
@@ -104,28 +88,20 @@ bool word_done(int fd, struct begin_plan *plan)
 
 static int next(int fd, struct word *word, int *fds, int patience_ms, struct err *err)
 {
-    union control control;
-    struct iovec part = {word, sizeof(*word)};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
     struct pollfd in = {.fd = fd, .events = POLLIN};
     int64_t end = mono_ms(mono_now()) + patience_ms, left;
-    ssize_t got;
-    int ready;
-    do {
+    int ready, result;
+    do { /* to make what jobs need may take longer than systemd waits for us */
+        sd_notify(0, "WATCHDOG=1\nEXTEND_TIMEOUT_USEC=30000000");
         left = end - mono_ms(mono_now());
-        ready = poll(&in, 1, left > 0 ? (int)left : 0);
-    } while (ready < 0 && errno == EINTR);
+        ready = poll(&in, 1, left > SLICE_MS ? SLICE_MS : left > 0 ? (int)left : 0);
+    } while ((ready < 0 && errno == EINTR) || (ready == 0 && left > SLICE_MS));
     if (ready <= 0)
         return err_set(err, -ETIMEDOUT, "elmer-rsd-begin (rsd-spawn.service) does not answer");
-    got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-    for (struct cmsghdr *at = got > 0 ? CMSG_FIRSTHDR(&message) : NULL; at; at = CMSG_NXTHDR(&message, at)) {
-        if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS && at->cmsg_len <= CMSG_LEN(FDS * sizeof(int)))
-            memcpy(fds, CMSG_DATA(at), at->cmsg_len - CMSG_LEN(0));
-    }
-    if (got <= 0)
+    result = pass_receive(fd, word, sizeof(*word), fds);
+    if (result < 0 && result != -EPROTO)
         return err_set(err, -EPIPE, "elmer-rsd-begin (rsd-spawn.service) has ended");
-    if (got != (ssize_t)sizeof(*word) || word->size != sizeof(*word) ||
+    if (result < 0 || word->size != sizeof(*word) ||
         strncmp(word->version, PACKAGE_VERSION, sizeof(word->version)) != 0)
         return err_set(err, -EPROTO, "elmer-rsd-begin (rsd-spawn.service) is of another build");
     return 0;
@@ -174,7 +150,7 @@ static int take_done(const int *fds, struct begin_plan *plan, struct err *err)
 int word_hear(int fd, struct begin_plan *plan, int patience_ms, struct err *err)
 {
     static struct word word;
-    int result, fds[FDS] = {-1, -1, -1};
+    int result, fds[PASS_MAX];
     plan->facts = (struct rsd_facts){.reached = NULL};
     while ((result = next(fd, &word, fds, patience_ms, err)) == 0) {
         word.format[sizeof(word.format) - 1] = word.text[sizeof(word.text) - 1] = 0;
@@ -191,7 +167,6 @@ int word_hear(int fd, struct begin_plan *plan, int patience_ms, struct err *err)
             result = take_reached(word.text, fds[0], &plan->facts, err);
             if (result < 0)
                 return result;
-            fds[0] = -1;
             break;
         case WORD_DONE:
             return take_done(fds, plan, err);

@@ -8,17 +8,17 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/pass.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/limits.h"
 
-enum { ASIDE = 10, MAX_FDS = 2 };
+enum { ASIDE = 10 };
 
 /* ---- start ---- */
 
@@ -26,9 +26,6 @@ static int plan_file(const struct rsd_config *config, const char *users, const c
                      const struct spawn_grants *grants)
 {
     static struct spawn_plan plan;
-    int fd = memfd_create("elmer-spawn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0)
-        return -errno;
     plan = (struct spawn_plan){.size = sizeof(plan),
                                .tickets_required = config->tickets_required && (grants->fd >= 0 || grants->path[0]),
                                .minimum_uid = config->minimum_uid,
@@ -48,11 +45,7 @@ static int plan_file(const struct rsd_config *config, const char *users, const c
         plan.grants.sun_family = AF_UNIX;
         snprintf(plan.grants.sun_path, sizeof(plan.grants.sun_path), "%s", grants->path);
     }
-    if (write(fd, &plan, sizeof(plan)) == (ssize_t)sizeof(plan) && lseek(fd, 0, SEEK_SET) == 0 &&
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0)
-        return fd;
-    close(fd);
-    return -EIO;
+    return pass_file("elmer-spawn", &plan, sizeof(plan));
 }
 
 /* At the places where it looks for them; nothing else is left open beside 0 to 2. */
@@ -115,56 +108,27 @@ void spawn_become(const struct rsd_config *config, const struct limits *given, c
 
 /* ---- asking ---- */
 
-union control {
-    char bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
-    struct cmsghdr align;
-};
-
-static int send_request(int line, const struct spawn_request *request, const int *fds, size_t count)
-{
-    union control control = {{0}};
-    struct iovec part = {(void *)request, sizeof(*request)};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    if (count > 0) {
-        message.msg_control = control.bytes;
-        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-        *CMSG_FIRSTHDR(&message) = (struct cmsghdr){
-            .cmsg_len = CMSG_LEN(count * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), fds, count * sizeof(int));
-    }
-    return sendmsg(line, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(*request) ? 0 : -errno;
-}
-
 static int hear(int line, struct spawn_answer *answer, int *pidfd)
 {
-    union control control;
-    struct iovec part = {answer, sizeof(*answer)};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
     struct pollfd in = {.fd = line, .events = POLLIN};
     int64_t deadline = mono_ms(mono_now()) + SPAWN_MS, left;
-    int ready;
+    int ready, result, fds[PASS_MAX];
     do {
         left = deadline - mono_ms(mono_now());
         ready = poll(&in, 1, left > 0 ? (int)left : 0);
     } while (ready < 0 && errno == EINTR);
     if (ready == 0)
         return -ETIMEDOUT;
-    if (recvmsg(line, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(*answer))
-        return -EPIPE;
-    *pidfd = -1;
-    for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
-        if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS && at->cmsg_len == CMSG_LEN(sizeof(int)))
-            memcpy(pidfd, CMSG_DATA(at), sizeof(int));
-    }
-    return 0;
+    result = pass_receive(line, answer, sizeof(*answer), fds);
+    *pidfd = fds[0];
+    return result < 0 ? -EPIPE : 0;
 }
 
 /* Without it nothing can be done here: rsd is started again, and that with it. */
 static int ask(struct root *root, const struct spawn_request *request, const int *fds, size_t count,
                struct spawn_answer *answer, int *pidfd)
 {
-    int got = -1, result = root->spawn_gone ? -EPIPE : send_request(root->spawn_fd, request, fds, count);
+    int got = -1, result = root->spawn_gone ? -EPIPE : pass_send(root->spawn_fd, request, sizeof(*request), fds, count);
     if (result == 0)
         result = hear(root->spawn_fd, answer, &got);
     if (result < 0) {
