@@ -5,7 +5,7 @@
  * once would miss them. Looked at is the place to which a user can have a process moved: the groups below user.slice.
  * A thread there has its rank from a job if it is in real time at no more than a job's ranks and cannot have got there
  * by itself: it has neither the capability nor a limit (RLIMIT_RTPRIO) for it, and it is not what rtkit makes. And it
- * has no capability in its bounding set that rsd.service takes from jobs (what is taken never comes back, unless in a
+ * has no capability in its bounding set that rsd-spawn.service takes from jobs (what is taken never comes back, unless in a
  * user namespace of his own, where it is worth nothing): so what an administrator has put into real time by hand in a
  * login session stays there.
  *

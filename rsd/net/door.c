@@ -1,6 +1,6 @@
 /* door.c - see door.h.
  *
- * rsd connects; we look who it is (lib/base/service.h), read the plan that it has written while it was root, and answer
+ * rsd connects; we look who it is (lib/base/service.h), read the plan that root has written for it, and answer
  * with our process. What follows are frames (net.c). A plan that is not the first one's, byte by byte: the
  * configuration, the build, or rsd was started anew by an administrator. All of that we take up by beginning anew
  * ourselves, as a process that knows nothing of before. */

@@ -5,10 +5,11 @@
  *   elmer-escapes     SYS_NICE   taking them back
  *   all others        none
  *
- * rsd is root until it has started (hand_over.c), and a supervisor has SETUID until it has the ids of its job's user
- * (sup/become.c): both before they hear anybody. The bounding set is left alone, because supervisors and jobs are born
- * with it: without it sudo, ping or a container's starter would not work in a job as they do in a shell. For the same
- * reason jobs do not get no_new_privs. The user's processes have nothing in any set but the bounding set.
+ * rsd puts root down with its first action, or when it has started (hand_over.c), and a supervisor has SETUID until it
+ * has the ids of its job's user (sup/become.c): both before they hear anybody. The bounding set is left alone by all
+ * of them, because supervisors and jobs are born with it (rsd's own unit narrows rsd's): without it sudo, ping or a
+ * container's starter would not work in a job as they do in a shell. For the same reason jobs do not get no_new_privs.
+ * The user's processes have nothing in any set but the bounding set.
  */
 #include "config.h"
 

@@ -305,7 +305,8 @@ void supervisor_kill(struct root *root, struct root_job *job); /* and what is be
 /* Nobody watches its processes any more: the job is ended here. */
 void supervisor_lose(struct root *root, struct root_job *job);
 /* adopt.c */
-void supervisors_connect(struct root *root); /* as root still: those of an rsd that was root listen to nobody else */
+/* While we are root, or by what root has reached for us: those of an rsd that was root listen to nobody else. */
+void supervisors_connect(struct root *root);
 void supervisors_adopt(struct root *root);
 void supervisor_read(struct root *root, struct root_job *job);
 void supervisor_lost(struct root *root, struct root_job *job);

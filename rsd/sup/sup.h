@@ -89,7 +89,7 @@ struct sup {
     char tmpdir[128];
     const char *daemon, *agent; /* paths of the helpers' programs */
     struct order_ranks ranks;
-    struct limits limits; /* of rsd's unit, for the job's processes */
+    struct limits limits; /* of the unit that it is born in, for the job's processes */
     bool rt;              /* we are in a real-time class */
     int64_t lease_ms;     /* 0: none */
     int64_t contact_ms;   /* CLOCK_BOOTTIME: when the last thing was said that elmer has answered */

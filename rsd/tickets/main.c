@@ -6,7 +6,7 @@
  * so again; the recorder ends when all is on disk.
  *
  * As a unit of its own (rsd-tickets.service) it is started by systemd, with three listening sockets. It waits for rsd,
- * which has written a plan of what to serve while it was root, and goes on when that has gone, until it comes again:
+ * for which root has written a plan of what to serve, and goes on when that has gone, until it comes again:
  * with the same plan it is served as before; with another, after a reload or an upgrade, this process ends and is
  * started anew. Who connects must be of rsd.service. */
 #include "config.h"

@@ -313,13 +313,16 @@ static void test_budgets_of_groups(void **state)
 
 static void test_damaged_note(void **state)
 {
-    char text[400];
+    char text[600];
     (void)state;
     put("other", "7\n");
-    snprintf(text, sizeof(text), "1 7 %s/other\n1 7 %s/kernel/../other\nnonsense\n", top, top);
+    put("kernel/other", "7\n"); /* beside ours: the note is elmer-jobs's, and root reads it */
+    snprintf(text, sizeof(text), "1 7 %s/other\n1 7 %s/kernel/../other\n1 7 %s/kernel/other\nnonsense\n", top, top,
+             top);
     put("reserve", text);
     assert_int_equal(reserve_put_back(&kernel, top), 0);
     assert_int_equal(value("other"), 7);
+    assert_int_equal(value("kernel/other"), 7);
 }
 
 static int configured(const char *line, struct rsd_config *config, struct err *err)
