@@ -5,9 +5,9 @@
  * once would miss them. Looked at is the place to which a user can have a process moved: the groups below user.slice.
  * A thread there has its rank from a job if it is in real time at no more than a job's ranks and cannot have got there
  * by itself: it has neither the capability nor a limit (RLIMIT_RTPRIO) for it, and it is not what rtkit makes. And it
- * has no capability in its bounding set that rsd-spawn.service takes from jobs (what is taken never comes back, unless in a
- * user namespace of his own, where it is worth nothing): so what an administrator has put into real time by hand in a
- * login session stays there.
+ * has no capability in its bounding set that rsd-spawn.service takes from jobs (what is taken never comes back, unless
+ * in a user namespace of his own, where it is worth nothing): so what an administrator has put into real time by hand
+ * in a login session stays there.
  *
  * This walks /proc and as many groups as users like to make, so it is a program of its own in SCHED_OTHER: who is
  * ranked above jobs must do neither (sessions.c). It uses one part in SHARE of a CPU, whatever is there: a user who
