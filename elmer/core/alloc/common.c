@@ -1,6 +1,8 @@
 /* common.c - what several allocators use. */
 #include "elmer/core/alloc/alloc.h"
 
+#include <string.h>
+
 static uint64_t random_next(uint64_t *random) /* splitmix64 (Steele, Lea, Flood 2014) */
 {
     uint64_t z = *random += 0x9e3779b97f4a7c15u;
@@ -81,16 +83,17 @@ static void sample(const struct alloc_view *view, const struct alloc_request *re
     }
 }
 
-/* By level; those of the best levels first, as far as there is room. */
+/* By level; those of the best levels first, as far as there is room. Free ones are below view->options->levels. */
 static void count_host(const struct alloc_view *view, const struct alloc_request *request,
                        const struct alloc_host *host, judge_function *judge, uint64_t counts[CORE_MAX_LEVELS])
 {
-    int there[CORE_MAX_LEVELS] = {0}, room = alloc_room(request, host);
+    int there[CORE_MAX_LEVELS], room = alloc_room(request, host);
 
+    memset(there, 0, (size_t)view->options->levels * sizeof(*there));
     for (int k = 0; k < host->ncpus; k++)
         if (judge(view, host, host->cpus[k]) == ALLOC_FREE)
             there[host->processors[host->cpus[k]].next_level]++;
-    for (int level = 0; level < CORE_MAX_LEVELS; level++) {
+    for (int level = 0; level < view->options->levels; level++) {
         int some = there[level] < room ? there[level] : room;
         counts[level] += (uint64_t)some;
         room -= some;
@@ -106,7 +109,7 @@ uint32_t alloc_at_best_level(const struct alloc_view *view, const struct alloc_r
 
     for (int i = 0; i < view->nhosts; i++)
         count_host(view, request, view->hosts[i], judge, counts);
-    for (int level = 0; level < CORE_MAX_LEVELS; level++) {
+    for (int level = 0; level < view->options->levels; level++) {
         count += counts[level];
         if (count < request->nprocs)
             continue;
