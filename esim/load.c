@@ -29,9 +29,13 @@ struct load {
     size_t nruns, capacity, nprocessors;
     double *speed;       /* [nprocessors] */
     double *left;        /* [nprocessors] after those above */
-    double *sum, *use;   /* [nprocessors] busy ms since the last report; busy share now */
-    int64_t *since_ms;   /* ... of each host */
+    double *sum, *use;   /* [nprocessors] busy ms since the last report, as far as counted; busy share now */
+    int64_t *since_ms;   /* ... of each host: that report ... */
+    int64_t *counted_ms; /* ... and until when that is; from there on use is the same */
+    int64_t dropped_ms;  /* what was before is nobody's any more */
     int64_t *changed_ms; /* of each host: something of use */
+    bool *is_changed;    /* those of changed_hosts[nchanged] */
+    int *changed_hosts, nchanged;
     int64_t now_ms;
     bool stale; /* rates */
 };
@@ -63,7 +67,10 @@ struct load *load_create(const struct world_settings *settings)
     load->sum = mem_array(load->nprocessors, sizeof(*load->sum));
     load->use = mem_array(load->nprocessors, sizeof(*load->use));
     load->since_ms = mem_array((size_t)settings->nhosts, sizeof(*load->since_ms));
+    load->counted_ms = mem_array((size_t)settings->nhosts, sizeof(*load->counted_ms));
     load->changed_ms = mem_array((size_t)settings->nhosts, sizeof(*load->changed_ms));
+    load->is_changed = mem_array((size_t)settings->nhosts, sizeof(*load->is_changed));
+    load->changed_hosts = mem_array((size_t)settings->nhosts, sizeof(*load->changed_hosts));
     return load;
 }
 
@@ -86,7 +93,10 @@ void load_destroy(struct load *load)
     free(load->sum);
     free(load->use);
     free(load->since_ms);
+    free(load->counted_ms);
     free(load->changed_ms);
+    free(load->is_changed);
+    free(load->changed_hosts);
     free(load);
 }
 
@@ -125,8 +135,6 @@ static void advance(struct load *load, int64_t now_ms)
     load->now_ms = now_ms;
     if (ms <= 0)
         return;
-    for (size_t i = 0; load->settings->report_ms > 0 && i < load->nprocessors; i++)
-        load->sum[i] += load->use[i] * ms;
     for (size_t i = 0; shared(load) && i < load->nruns; i++)
         for (uint32_t t = 0; t < load->runs[i]->nthreads; t++)
             load->runs[i]->done[t] += load->runs[i]->rate[t] * ms;
@@ -153,9 +161,37 @@ static bool computes(const struct load *load, const struct run *run, double done
     return done < floor(done / period + 1e-9) * period + run->share * period - 1e-6;
 }
 
+/* A machine of 1,000 hosts has few that change between two events, so what they used is added up when they do. */
+static void count(struct load *load, int host)
+{
+    size_t ncpus = (size_t)load->settings->ncpus, first = (size_t)host * ncpus;
+    double ms;
+
+    if (load->settings->report_ms <= 0)
+        return;
+    if (load->since_ms[host] < load->dropped_ms) {
+        memset(&load->sum[first], 0, ncpus * sizeof(*load->sum));
+        load->since_ms[host] = load->counted_ms[host] = load->dropped_ms;
+    }
+    ms = (double)(load->now_ms - load->counted_ms[host]);
+    if (ms <= 0)
+        return;
+    for (size_t i = first; i < first + ncpus; i++)
+        load->sum[i] += load->use[i] * ms;
+    load->counted_ms[host] = load->now_ms;
+}
+
+/* Before its use is. */
 static void mark_changed(struct load *load, size_t processor)
 {
-    load->changed_ms[processor / (size_t)load->settings->ncpus] = load->now_ms;
+    int host = (int)(processor / (size_t)load->settings->ncpus);
+
+    count(load, host);
+    load->changed_ms[host] = load->now_ms;
+    if (load->is_changed[host])
+        return;
+    load->is_changed[host] = true;
+    load->changed_hosts[load->nchanged++] = host;
 }
 
 /* ---- shared: rates ---- */
@@ -325,13 +361,20 @@ void load_end(struct load *load, uint64_t id, int64_t now_ms)
 
 /* ---- reports ---- */
 
+void load_bring(struct load *load, int64_t now_ms)
+{
+    set_rates(load);
+    advance(load, now_ms);
+}
+
 void load_report(struct load *load, int host, int64_t now_ms, double *busy)
 {
     size_t first = (size_t)host * (size_t)load->settings->ncpus;
-    int64_t ms = now_ms - load->since_ms[host];
+    int64_t ms;
 
-    set_rates(load);
-    advance(load, now_ms);
+    load_bring(load, now_ms);
+    count(load, host);
+    ms = now_ms - load->since_ms[host];
     for (int i = 0; i < world_cpus(load->settings, host); i++) {
         busy[i] = ms > 0 ? fmin(1, fmax(0, load->sum[first + (size_t)i] / (double)ms)) : 0;
         load->sum[first + (size_t)i] = 0;
@@ -344,23 +387,17 @@ int64_t load_changed(const struct load *load, int host)
     return load->changed_ms[host];
 }
 
-void load_drop(struct load *load, int host, int64_t now_ms)
+const int *load_take_changed(struct load *load, int *count)
 {
-    memset(&load->sum[(size_t)host * (size_t)load->settings->ncpus], 0,
-           (size_t)load->settings->ncpus * sizeof(*load->sum));
-    load->since_ms[host] = now_ms;
+    *count = load->nchanged;
+    for (int i = 0; i < load->nchanged; i++)
+        load->is_changed[load->changed_hosts[i]] = false;
+    load->nchanged = 0;
+    return load->changed_hosts;
 }
 
-void load_bring(struct load *load, int64_t now_ms)
-{
-    set_rates(load);
-    advance(load, now_ms);
-}
-
-void load_skip(struct load *load, int64_t now_ms)
+void load_drop(struct load *load, int64_t now_ms)
 {
     advance(load, now_ms);
-    memset(load->sum, 0, load->nprocessors * sizeof(*load->sum));
-    for (int h = 0; h < load->settings->nhosts; h++)
-        load->since_ms[h] = now_ms;
+    load->dropped_ms = now_ms;
 }

@@ -21,10 +21,10 @@ uint64_t load_pass(struct load *load, int64_t now_ms);
 void load_report(struct load *load, int host, int64_t now_ms, double *busy);
 /* When last something of that has changed on it, as far as it is known since load_bring(). */
 int64_t load_changed(const struct load *load, int host);
+/* The hosts on which something has since the last call; valid until something changes. */
+const int *load_take_changed(struct load *load, int *count);
 void load_bring(struct load *load, int64_t now_ms);
-/* As if it had been asked. */
-void load_drop(struct load *load, int host, int64_t now_ms);
-/* No job was there until then. */
-void load_skip(struct load *load, int64_t now_ms);
+/* As if all hosts had been asked. */
+void load_drop(struct load *load, int64_t now_ms);
 
 #endif

@@ -72,6 +72,7 @@ static void do_action(struct world *w, const struct action *action)
         break;
     case ACTION_ORDER:
         w->ordered_ms[action->host] = w->now_ms;
+        hosts_has_news(w, action->host);
         break;
     case ACTION_ANSWER:
     case ACTION_PERSIST:

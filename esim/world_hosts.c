@@ -85,8 +85,12 @@ void hosts_create(struct world *w)
 {
     w->told_ms = mem_array((size_t)w->settings.nhosts, sizeof(*w->told_ms));
     w->ordered_ms = mem_array((size_t)w->settings.nhosts, sizeof(*w->ordered_ms));
-    for (int h = 0; h < w->settings.nhosts; h++)
+    w->tells = mem_array((size_t)w->settings.nhosts, sizeof(*w->tells));
+    w->tellers = mem_array((size_t)w->settings.nhosts, sizeof(*w->tellers));
+    for (int h = 0; h < w->settings.nhosts; h++) {
         w->told_ms[h] = -1;
+        hosts_has_news(w, h);
+    }
     changes_create(w);
     hosts_up(w);
 }
@@ -95,6 +99,8 @@ void hosts_destroy(struct world *w)
 {
     free(w->told_ms);
     free(w->ordered_ms);
+    free(w->tells);
+    free(w->tellers);
     free(w->changes);
     free(w->away);
 }
@@ -112,19 +118,49 @@ static bool says_nothing_new(const struct world *w, int host)
            w->told_ms[host] >= changed_ms + w->settings.core.settle_ms;
 }
 
+void hosts_has_news(struct world *w, int host)
+{
+    if (w->tells[host])
+        return;
+    w->tells[host] = true;
+    w->tellers[w->ntellers++] = host;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Those that have something to say, in their order; who has not will have when something changes. */
+static void choose_tellers(struct world *w)
+{
+    int count, kept = 0;
+    const int *changed = load_take_changed(w->load, &count);
+
+    for (int i = 0; i < count; i++)
+        hosts_has_news(w, changed[i]);
+    for (int i = 0; i < w->ntellers; i++) {
+        int host = w->tellers[i];
+        w->tells[host] = !says_nothing_new(w, host);
+        if (w->tells[host])
+            w->tellers[kept++] = host;
+    }
+    w->ntellers = kept;
+    qsort(w->tellers, (size_t)w->ntellers, sizeof(*w->tellers), by_number);
+}
+
 void hosts_report(struct world *w)
 {
     double *busy = mem_array((size_t)w->settings.ncpus, sizeof(*busy));
     uint64_t none = 0;
 
     load_bring(w->load, w->now_ms);
-    for (int h = 0; h < w->settings.nhosts; h++) {
-        struct event event;
-        if (says_nothing_new(w, h)) {
-            load_drop(w->load, h, w->now_ms);
-            continue;
-        }
-        event = (struct event){.type = EVENT_REPORT, .now_ms = w->now_ms, .host = h};
+    choose_tellers(w);
+    for (int i = 0, count = w->ntellers; i < count; i++) { /* what follows may have news of others, for the next time */
+        int h = w->tellers[i];
+        struct event event = {.type = EVENT_REPORT, .now_ms = w->now_ms, .host = h};
         load_report(w->load, h, w->now_ms, busy);
         w->told_ms[h] = w->report_ms;
         event.u.report = (struct core_report){.begin_ms = w->report_ms,
@@ -134,6 +170,7 @@ void hosts_report(struct world *w)
                                               .ncpus = world_cpus(&w->settings, h)};
         world_pass(w, &event, &none);
     }
+    load_drop(w->load, w->now_ms);
     w->report_ms = w->now_ms;
     free(busy);
     explain_wait(&w->explain, w->core, world_now_ms(w));
@@ -146,7 +183,7 @@ int64_t hosts_next_report(struct world *w, int64_t arrival_ms)
     if (!w->reports)
         return INT64_MAX;
     if (w->nwaiting + w->nrunning == 0 && w->has_next && arrival_ms > w->report_ms + 2 * interval) {
-        load_skip(w->load, arrival_ms - interval); /* nobody was there */
+        load_drop(w->load, arrival_ms - interval); /* nobody was there */
         w->report_ms = arrival_ms - interval;
         return arrival_ms;
     }
@@ -163,7 +200,7 @@ int64_t hosts_telling_report(struct world *w, int64_t report_ms, int64_t event_m
         return report_ms;
     last = report_ms + (event_ms - report_ms) / interval * interval;
     if (last > report_ms) {
-        load_skip(w->load, last - interval);
+        load_drop(w->load, last - interval);
         w->report_ms = last - interval;
     }
     return last;

@@ -48,6 +48,8 @@ struct world {
     int *away;                 /* of each host: times that it is away, which may overlap */
     size_t nchanges, changed;  /* changed: of these */
     int64_t *ordered_ms;       /* ... when a job on it has got another level, also because of what is on another host */
+    bool *tells;               /* those of tellers[ntellers], hosts whose next report may say something new */
+    int *tellers, ntellers;
     bool reports;
     unsigned idle_reports;
     int64_t quiet_reports; /* since something else happened */
@@ -67,6 +69,8 @@ enum answer world_pass(struct world *world, const struct event *event, uint64_t 
 void hosts_create(struct world *world); /* and they come up */
 void hosts_destroy(struct world *world);
 void hosts_report(struct world *world);
+/* It may be something new that it reports next. */
+void hosts_has_news(struct world *world, int host);
 /* When that is to be done next, if nothing else happens; INT64_MAX: never. */
 int64_t hosts_next_report(struct world *world, int64_t arrival_ms);
 /* The last of the reports from then on that come before an event: it says all that those before it would. */
