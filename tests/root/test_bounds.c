@@ -140,6 +140,20 @@ static double left_by_throttle(void)
     return 1000 - GAP_MS - GAP_MS * 1000.0 / (double)(seen.at_ms[seen.count - 1] - seen.at_ms[0]);
 }
 
+static double least_of(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* It may have less than the throttle leaves, for a while, also when nobody does anything for the later job: the fair
+ * server of some kernels gives others more than its share. So what it gets before and after stands beside it. */
+static double undisturbed(void)
+{
+    look_at(seen.first, seen.supervisor);
+    sample_for(3000);
+    return share();
+}
+
 static void judge(const char *when)
 {
     print_message("%s, in any second: rsd %.1f ms, supervisor %.1f ms; the first job got %.0f ms\n", when,
@@ -213,11 +227,13 @@ static void orders(void)
 static void test_many_below(void **state)
 {
     int64_t begun, deadline;
+    double before, got, left, after;
     (void)state;
     begin("many");
     sample_for(4000);
     judge("sweeps over 3,000 processes");
     orders();
+    before = undisturbed();
     look_at(seen.first, seen.supervisor);
     begun = rig_now_ms();
     rig_end(&rig, 2, 300);
@@ -227,8 +243,12 @@ static void test_many_below(void **state)
     print_message("its end took %d ms\n", (int)(rig_now_ms() - begun));
     sample_for(1000);
     judge("the end of 3,000 processes");
-    assert_true(share() >= left_by_throttle() - BOUND_MS);
+    got = share();
+    left = left_by_throttle();
     rig_empty(&rig, 2, 5000);
+    after = undisturbed();
+    print_message("before that %.0f ms, afterwards %.0f ms\n", before, after);
+    assert_true(got >= least_of(left, least_of(before, after)) - BOUND_MS);
     finish();
 }
 
@@ -280,20 +300,26 @@ static void test_birth(void **state)
 {
     static char path[8 + 3 * ENTRIES] = "PATH=";
     const char *const lost[] = {"no-such-command", NULL};
+    double before, got, left, after;
     (void)state;
     for (int i = 0; i < ENTRIES; i++)
         memcpy(path + 5 + 3 * i, "l0:", 4);
     begin(NULL);
     make_links();
+    before = undisturbed();
     look_at(seen.first, seen.supervisor);
     rig.path = path;
     rig_start(&rig, 2, 0, "command", lost);
     rig.path = NULL;
     sample_for(3000);
     judge("a PATH of 5,000 slow directories");
-    assert_true(share() >= left_by_throttle() - 2 * BOUND_MS); /* 10 ms at once, and 1 % */
+    got = share();
+    left = left_by_throttle();
     rig_end(&rig, 2, 0);
     rig_empty(&rig, 2, END_MS);
+    after = undisturbed();
+    print_message("before that %.0f ms, afterwards %.0f ms\n", before, after);
+    assert_true(got >= least_of(left, least_of(before, after)) - 2 * BOUND_MS); /* 10 ms at once, and 1 % */
     finish();
 }
 
