@@ -128,6 +128,22 @@ on 2 sh -c 'mv /usr/libexec/elmer/away /usr/libexec/elmer/elmer-spawn; systemctl
 wait_for 20 'it is restarted: all three are' restarted
 undisturbed 'after that'
 
+# Where tickets are required nothing begins without who judges them.
+tickets='rsd-tickets.service rsd-tickets.socket rsd-tickets-join.socket rsd-tickets-grants.socket'
+# shellcheck disable=SC2086 # words
+on 2 sh -c 'systemctl mask --runtime --now "$@"; kill -KILL $(pgrep -x elmer-spawn)' - $tickets 2>/dev/null
+waits_for_tickets() { on 2 systemctl show -P StatusText rsd | grep -q '^rsd cannot begin: tickets = require, but '; }
+wait_for 20 'without elmer-tickets rsd does not begin' waits_for_tickets
+id=$(submit alice -o /dev/null --hosts ws2 1 true)
+ok 'and no job' eval '! over "$id"'
+is 'those that run go on' "$(picture)" "$before_all"
+# shellcheck disable=SC2086
+on 2 sh -c 'systemctl unmask --runtime "$@"; systemctl start "$@"' - $tickets 2>/dev/null
+wait_for 20 'with them it does' fully_up
+wait_for 20 'the job that waited runs' over "$id"
+is 'well' "$(field "$id" '[j["exit_status"], j["reason_code"]]')" "[0, 'exited']"
+undisturbed 'elmer-tickets were away'
+
 # A configuration that is wrong ends rsd for good, and the others with it: nobody waits for an answer.
 on 2 sh -c 'printf "[rsd]\nmode = fast\n" >/etc/elmer/rsd.conf.d/90-wrong.conf; systemctl restart rsd' 2>/dev/null
 # shellcheck disable=SC2086
