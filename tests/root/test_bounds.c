@@ -128,10 +128,15 @@ static double most(const double *values)
 }
 
 /* The first job's, of each second, over all of it: the gaps of the throttle do not come at equal distances. */
-static double share(void)
+static double rate(const double *values)
 {
     size_t last = seen.count - 1;
-    return (seen.first_ms[last] - seen.first_ms[0]) * 1000 / (double)(seen.at_ms[last] - seen.at_ms[0]);
+    return (values[last] - values[0]) * 1000 / (double)(seen.at_ms[last] - seen.at_ms[0]);
+}
+
+static double share(void)
+{
+    return rate(seen.first_ms);
 }
 
 /* What the throttle leaves to real time of each second; a time that begins and ends with a gap has one more of them. */
@@ -145,13 +150,26 @@ static double least_of(double a, double b)
     return a < b ? a : b;
 }
 
-/* It may have less than the throttle leaves, for a while, also when nobody does anything for the later job: the fair
- * server of some kernels gives others more than its share. So what it gets before and after stands beside it. */
+/* What of the judged time is left to explain: what judge() does not count, such as children that kill or are born. The
+ * first job may have less than the throttle leaves, for a while, also when nobody does anything for the later one: the
+ * fair server of some kernels gives others more than its share. So what it gets before and after stands beside it. */
+static struct {
+    double got, counted, left, before;
+} judged;
+
 static double undisturbed(void)
 {
     look_at(seen.first, seen.supervisor);
     sample_for(3000);
     return share();
+}
+
+static void expect_share(double missing_ms)
+{
+    double after = undisturbed(), expected = least_of(judged.left, least_of(judged.before, after));
+    print_message("it got %.0f ms and %.0f ms are counted, of %.0f ms before and %.0f ms after\n", judged.got,
+                  judged.counted, judged.before, after);
+    assert_true(judged.got + judged.counted >= expected - missing_ms);
 }
 
 static void judge(const char *when)
@@ -160,6 +178,9 @@ static void judge(const char *when)
                   most(seen.root_ms), most(seen.supervisor_ms), share());
     assert_true(most(seen.root_ms) <= BOUND_MS);
     assert_true(most(seen.supervisor_ms) <= BOUND_MS);
+    judged.got = share();
+    judged.counted = rate(seen.root_ms) + rate(seen.supervisor_ms);
+    judged.left = left_by_throttle();
 }
 
 /* ---- tests ---- */
@@ -227,13 +248,12 @@ static void orders(void)
 static void test_many_below(void **state)
 {
     int64_t begun, deadline;
-    double before, got, left, after;
     (void)state;
     begin("many");
     sample_for(4000);
     judge("sweeps over 3,000 processes");
     orders();
-    before = undisturbed();
+    judged.before = undisturbed();
     look_at(seen.first, seen.supervisor);
     begun = rig_now_ms();
     rig_end(&rig, 2, 300);
@@ -243,12 +263,8 @@ static void test_many_below(void **state)
     print_message("its end took %d ms\n", (int)(rig_now_ms() - begun));
     sample_for(1000);
     judge("the end of 3,000 processes");
-    got = share();
-    left = left_by_throttle();
     rig_empty(&rig, 2, 5000);
-    after = undisturbed();
-    print_message("before that %.0f ms, afterwards %.0f ms\n", before, after);
-    assert_true(got >= least_of(left, least_of(before, after)) - BOUND_MS);
+    expect_share(BOUND_MS);
     finish();
 }
 
@@ -300,26 +316,21 @@ static void test_birth(void **state)
 {
     static char path[8 + 3 * ENTRIES] = "PATH=";
     const char *const lost[] = {"no-such-command", NULL};
-    double before, got, left, after;
     (void)state;
     for (int i = 0; i < ENTRIES; i++)
         memcpy(path + 5 + 3 * i, "l0:", 4);
     begin(NULL);
     make_links();
-    before = undisturbed();
+    judged.before = undisturbed();
     look_at(seen.first, seen.supervisor);
     rig.path = path;
     rig_start(&rig, 2, 0, "command", lost);
     rig.path = NULL;
     sample_for(3000);
     judge("a PATH of 5,000 slow directories");
-    got = share();
-    left = left_by_throttle();
     rig_end(&rig, 2, 0);
     rig_empty(&rig, 2, END_MS);
-    after = undisturbed();
-    print_message("before that %.0f ms, afterwards %.0f ms\n", before, after);
-    assert_true(got >= least_of(left, least_of(before, after)) - 2 * BOUND_MS); /* 10 ms at once, and 1 % */
+    expect_share(2 * BOUND_MS); /* 10 ms at once, and 1 % */
     finish();
 }
 
