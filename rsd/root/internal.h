@@ -31,7 +31,7 @@ enum {
     MAX_ORDER = 2 * MAX_JOBS, /* entries: also of jobs that are ending */
     MAX_PROCESSES = 4096,     /* of a job on this host, ever */
     LEASE_MAX_MS = 86400000,
-    SHORT_MS = 5000, /* who has run for so long is protected from what others cost above all jobs */
+    SHORT_MS = 500, /* who has run for so long is protected from what others cost above all jobs */
     MAX_RAISED = 16,
     MAX_HELPERS = 64, /* of a job on this host: more than one daemon and one agent are not expected */
     OPEN_MS = 10000,  /* a supervisor must have answered (it looks the user up) */
@@ -66,9 +66,9 @@ enum walk_why { WALK_NONE, WALK_SWEEP, WALK_ORDER };
 struct walk {
     enum walk_why why;
     struct sched_pass pass;
-    bool in_pass, freezing, frozen; /* frozen: it was when the pass began */
+    bool in_pass, freezing;
     unsigned passes;
-    int64_t due_ms, limit_ms, used_ns;
+    int64_t due_ms, limit_ms, thaw_ms, used_ns;
 };
 
 struct job_process {

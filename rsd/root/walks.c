@@ -11,10 +11,11 @@
  *
  * A walk is repeated, SETTLE_MS after a change, until one has changed nothing and nobody has vanished: forks that were
  * under way are through by then (that of a large process takes longer: the next sweep finds it). A chain of processes
- * that fork and exit (seen: all the time) would so run away from us. A group that forks too fast is frozen: when
- * cgroup.events says frozen, no thread is in a fork, and one clean walk is a proof. Freezing interrupts system calls
- * (epoll_wait(2) returns EINTR), so it is not done to groups that behave. What is still missed (the fork of a process
- * that waits behind a higher job) is found by the sweeps that follow each order.
+ * that fork and exit (seen: all the time) would so run away from us. A group that forks too fast is frozen for one
+ * walk: when cgroup.events says frozen, no thread is in a fork, so that one meets all. It is frozen when that walk is
+ * paid for, and does not wait for more budget: the first job would stand still meanwhile. Freezing interrupts system
+ * calls (epoll_wait(2) returns EINTR), so it is not done to groups that behave. What is still missed (the fork of a
+ * process that waits behind a higher job) is found by the sweeps that follow each order.
  */
 #include "config.h"
 
@@ -31,8 +32,10 @@ enum {
     SETTLE_MS = 1,
     FREEZE_AFTER_PASSES = 12,
     FREEZE_AFTER_US = 15000, /* of large groups, after a third walk that was not clean */
+    FROZEN_MS = 200,         /* a process in a system call that takes longer does not keep the others from going on */
     ORDER_LIMIT_MS = 10000,
-    SWEEP_LIMIT_MS = 20
+    SWEEP_LIMIT_MS = 20,
+    LEVELS = 16
 };
 
 static const struct {
@@ -118,9 +121,9 @@ static void say(struct root_job *job, int result)
 {
     const struct sched_count *count = &job->walk.pass.count;
     if (result == -ETIME && job->walk.why == WALK_ORDER)
-        log_warning("job=%s: %zu threads kept changing for %d s while they got their rank; the scan of each second "
-                    "goes on with it",
-                    job->name, count->threads, ORDER_LIMIT_MS / 1000);
+        log_warning("job=%s: %zu threads kept changing while they got their rank; the scan of each second goes on "
+                    "with it",
+                    job->name, count->threads);
     else if (result < 0 && result != -ETIME && job->walk.why == WALK_ORDER)
         log_warning("job=%s: cannot walk its group: %s", job->name, strerror(-result));
     else if (count->refused > 0 && !job->refusal_logged) {
@@ -145,7 +148,7 @@ static void pass_done(struct root_job *job, int result)
     walk->in_pass = false;
     walk->passes++;
     if (walk->freezing)
-        clean = clean && walk->frozen;
+        clean = true;
     if (result == 0 && !clean && now >= walk->limit_ms)
         result = -ETIME;
     if (result < 0 || clean) {
@@ -155,9 +158,25 @@ static void pass_done(struct root_job *job, int result)
         walk_stop(job);
         return;
     }
-    if (should_freeze(walk))
-        walk->freezing = group_freeze(&job->group, true) == 0;
     walk->due_ms = now + SETTLE_MS;
+}
+
+/* Where that is needed, the group stands still. */
+static bool may_pass(struct root_job *job)
+{
+    struct walk *walk = &job->walk;
+    int64_t now = mono_ms(mono_now());
+    if (should_freeze(walk) && group_freeze(&job->group, true) == 0) {
+        walk->freezing = true;
+        walk->thaw_ms = now + FROZEN_MS;
+    }
+    if (!walk->freezing || group_frozen(&job->group))
+        return true;
+    if (now >= walk->thaw_ms)
+        pass_done(job, -ETIME);
+    else
+        walk->due_ms = now + SETTLE_MS;
+    return false;
 }
 
 /* As a job is that is being opened: nobody is there to be walked, which is said faster than who is. Not of one that
@@ -175,12 +194,13 @@ static void step(struct root *root, struct root_job *job)
     if (!walk->in_pass) {
         if (walk->why == WALK_SWEEP && walk->passes == 0) /* reads all of the group, and here that is paid for */
             ranks_prune_helpers(job);
-        walk->frozen = walk->freezing && group_frozen(&job->group);
         if (!walk->freezing && is_empty(job)) {
             walk->pass.count = (struct sched_count){0};
             pass_done(job, 0);
             return;
         }
+        if (!may_pass(job))
+            return;
         result = sched_pass_begin(&walk->pass, &job->group);
         walk->in_pass = true;
     }
@@ -207,17 +227,59 @@ static bool is_free(const struct root *root, const struct walk *walk, int64_t no
     return true;
 }
 
+static bool is_paid(const struct root *root, const struct root_job *job, int64_t now)
+{
+    return job->walk.freezing || walks_paid_ms(root, payer_of(root, job)) <= now || is_free(root, &job->walk, now);
+}
+
+static unsigned row_of(const struct root_job *job)
+{
+    return job->level < LEVELS ? job->level : LEVELS - 1;
+}
+
+/* CPUs of jobs of each level whose order waits for budget: who is below them there would get a rank above theirs. */
+static void find_unpaid(const struct root *root, int64_t now, cpu_set_t unpaid[LEVELS])
+{
+    memset(unpaid, 0, LEVELS * sizeof(unpaid[0]));
+    for (size_t i = 0; i < root->job_count; i++) {
+        const struct root_job *job = root->jobs[i];
+        cpu_set_t *cpus = &unpaid[row_of(job)];
+        if (job->walk.why == WALK_ORDER && has_level(job) && !is_paid(root, job, now))
+            CPU_OR(cpus, cpus, job->ncpus > 0 ? &job->cpus : &root->cpus);
+    }
+}
+
+static bool stands_behind(const struct root *root, const struct root_job *job, const cpu_set_t unpaid[LEVELS])
+{
+    cpu_set_t both;
+    for (unsigned level = 0; job->walk.why == WALK_ORDER && has_level(job) && level < row_of(job); level++) {
+        CPU_AND(&both, &unpaid[level], job->ncpus > 0 ? &job->cpus : &root->cpus);
+        if (CPU_COUNT(&both) > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Orders first: others wait for them. */
+static bool comes_first(const struct root_job *a, const struct root_job *b)
+{
+    if ((a->walk.why == WALK_ORDER) != (b->walk.why == WALK_ORDER))
+        return a->walk.why == WALK_ORDER;
+    return a->level < b->level;
+}
+
 static struct root_job *next_due(const struct root *root, int64_t now)
 {
-    struct root_job *top = NULL;
+    struct root_job *first = NULL;
+    cpu_set_t unpaid[LEVELS];
+    find_unpaid(root, now, unpaid);
     for (size_t i = 0; i < root->job_count; i++) {
         struct root_job *job = root->jobs[i];
-        if (job->walk.why != WALK_NONE && job->walk.due_ms <= now &&
-            (walks_paid_ms(root, payer_of(root, job)) <= now || is_free(root, &job->walk, now)) &&
-            (!top || job->level < top->level))
-            top = job;
+        if (job->walk.why != WALK_NONE && job->walk.due_ms <= now && is_paid(root, job, now) &&
+            !stands_behind(root, job, unpaid) && (!first || comes_first(job, first)))
+            first = job;
     }
-    return top;
+    return first;
 }
 
 void walks_run(struct root *root)
@@ -247,12 +309,14 @@ bool walks_of_order(const struct root *root)
 int64_t walks_next(const struct root *root)
 {
     int64_t next = INT64_MAX, now = mono_ms(mono_now());
+    cpu_set_t unpaid[LEVELS];
+    find_unpaid(root, now, unpaid);
     for (size_t i = 0; i < root->job_count; i++) {
-        const struct walk *walk = &root->jobs[i]->walk;
-        int64_t paid = walks_paid_ms(root, payer_of(root, root->jobs[i]));
-        int64_t due = walk->due_ms > paid || is_free(root, walk, now) ? walk->due_ms : paid;
-        if (walk->why != WALK_NONE)
-            next = earlier(next, due);
+        const struct root_job *job = root->jobs[i];
+        int64_t due = job->walk.due_ms, paid = walks_paid_ms(root, payer_of(root, job));
+        if (job->walk.why == WALK_NONE || stands_behind(root, job, unpaid))
+            continue;
+        next = earlier(next, due > paid || is_paid(root, job, now) ? due : paid);
     }
     return next;
 }
