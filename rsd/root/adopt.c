@@ -146,6 +146,7 @@ static void adopt_one(struct root *root, const char *name)
     job = job_add(root, id, attempt);
     if (!job)
         return;
+    job->since_ms -= SHORT_MS; /* nobody knows for how long it has run */
     if (group_open(root->groups_fd, name, false, &job->group, &err) == 0) {
         group_freeze(&job->group, false); /* we may have died in sched_apply() */
         find_supervisor_pid(job);

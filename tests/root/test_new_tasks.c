@@ -29,7 +29,7 @@ enum {
     MANY = 500, /* so many that a look alone costs more than all looks together may */
     FEW = 10,
     TASKS = 4,
-    SHORT_MS = 5000, /* see walks.c */
+    SHORT_MS = 500, /* see walks.c */
     ORDER_MS = 20,
     BAR_MS = 1500
 };
