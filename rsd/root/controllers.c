@@ -31,7 +31,7 @@ static const struct {
     const char *without;
 } controllers[CONTROLLER_COUNT] = {
     {"memory", CONTROLLER_MEMORY, "no controller memory: no memory figures, and nothing holds a job to its -m"},
-    {"cpuset", CONTROLLER_CPUSET, "no controller cpuset: a job can widen its CPU mask (set back once a second)"},
+    {"cpuset", CONTROLLER_CPUSET, "no controller cpuset: a job can take processors of others (set back once a second)"},
     {"cpu", CONTROLLER_CPU, "no controller cpu: a bomb makes logins slow"},
 };
 
