@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/root/bed.h"
@@ -27,6 +28,7 @@ enum {
     BOUND_MS = 10,
     ORDER_MS = 300,
     END_MS = 60000,
+    INLINE_MS = 15000, /* after which rsd kills by itself, all in one call: rsd/root/death.c */
     HUNDRED = 100,
     LINKS = 38, /* the kernel follows 40 */
     ENTRIES = 5000,
@@ -172,15 +174,20 @@ static void expect_share(double missing_ms)
     assert_true(judged.got + judged.counted >= expected - missing_ms);
 }
 
-static void judge(const char *when)
+static void judge_within(const char *when, double bound_ms)
 {
     print_message("%s, in any second: rsd %.1f ms, supervisor %.1f ms; the first job got %.0f ms\n", when,
                   most(seen.root_ms), most(seen.supervisor_ms), share());
-    assert_true(most(seen.root_ms) <= BOUND_MS);
+    assert_true(most(seen.root_ms) <= bound_ms);
     assert_true(most(seen.supervisor_ms) <= BOUND_MS);
     judged.got = share();
     judged.counted = rate(seen.root_ms) + rate(seen.supervisor_ms);
     judged.left = left_by_throttle();
+}
+
+static void judge(const char *when)
+{
+    judge_within(when, BOUND_MS);
 }
 
 /* ---- tests ---- */
@@ -247,7 +254,7 @@ static void orders(void)
 
 static void test_many_below(void **state)
 {
-    int64_t begun, deadline;
+    int64_t begun, deadline, took;
     (void)state;
     begin("many");
     sample_for(4000);
@@ -260,9 +267,10 @@ static void test_many_below(void **state)
     deadline = begun + END_MS;
     while (rig_exists(&rig, 2) && rig_now_ms() < deadline)
         sample_for(SAMPLE_MS);
-    print_message("its end took %d ms\n", (int)(rig_now_ms() - begun));
+    took = rig_now_ms() - begun;
+    print_message("its end took %d ms\n", (int)took);
     sample_for(1000);
-    judge("the end of 3,000 processes");
+    judge_within("the end of 3,000 processes", took < INLINE_MS ? BOUND_MS : 2 * BOUND_MS);
     rig_empty(&rig, 2, 5000);
     expect_share(BOUND_MS);
     finish();
@@ -312,15 +320,30 @@ static void make_links(void)
     }
 }
 
+/* The kernel finishes one before it gives the CPU back, at the end of each gap. */
+static double lookup_ms(void)
+{
+    char path[100];
+    struct timespec begin, end;
+    snprintf(path, sizeof(path), "%s/work/l0/no-such-command", rig.dir);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    assert_int_equal(access(path, X_OK), -1);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    return (double)(end.tv_sec - begin.tv_sec) * 1000 + (double)(end.tv_nsec - begin.tv_nsec) / 1e6;
+}
+
 static void test_birth(void **state)
 {
     static char path[8 + 3 * ENTRIES] = "PATH=";
     const char *const lost[] = {"no-such-command", NULL};
+    double lookup;
     (void)state;
     for (int i = 0; i < ENTRIES; i++)
         memcpy(path + 5 + 3 * i, "l0:", 4);
     begin(NULL);
     make_links();
+    lookup = lookup_ms();
+    print_message("one lookup takes %.1f ms\n", lookup);
     judged.before = undisturbed();
     look_at(seen.first, seen.supervisor);
     rig.path = path;
@@ -330,7 +353,7 @@ static void test_birth(void **state)
     judge("a PATH of 5,000 slow directories");
     rig_end(&rig, 2, 0);
     rig_empty(&rig, 2, END_MS);
-    expect_share(2 * BOUND_MS); /* 10 ms at once, and 1 % */
+    expect_share(2 * BOUND_MS + lookup); /* 10 ms at once, and 1 % */
     finish();
 }
 
