@@ -20,6 +20,7 @@
 #include "elmer/requests/requests.h"
 #include "lib/base/container.h"
 #include "lib/base/log.h"
+#include "lib/net/rest.h"
 #include "lib/net/tls.h"
 
 enum { BEAT_MS = 1000 };
@@ -40,6 +41,7 @@ struct daemon {
     struct requests_settings requests_settings;
     struct deadline beat; /* each second: so a stall is noticed within one */
     uv_signal_t terminate, interrupt, hangup;
+    struct rest rest;
     char reloaded[100]; /* what became of the last reload; "": there was none */
     bool stopping;
     struct err *fatal; /* why it ended by itself */
@@ -115,6 +117,7 @@ static void stop(struct daemon *d)
     engine_close(d->engine);
     notify_destroy(d->notify);
     deadlines_fini(&d->deadlines);
+    rest_end(&d->rest);
     uv_close((uv_handle_t *)&d->terminate, NULL);
     uv_close((uv_handle_t *)&d->interrupt, NULL);
     uv_close((uv_handle_t *)&d->hangup, NULL);
@@ -318,6 +321,7 @@ static int run_once(struct settings *settings, bool waited, bool *began, struct 
         return err_set(err, result, "no event loop: %s", uv_strerror(result));
     share_settings(&d);
     deadlines_init(&d.deadlines, &d.loop);
+    rest_begin(&d.rest, &d.loop);
     uv_signal_init(&d.loop, &d.terminate);
     uv_signal_init(&d.loop, &d.interrupt);
     uv_signal_init(&d.loop, &d.hangup);

@@ -6,7 +6,10 @@
  * too large for a frame, all but the very last with `more`. Jobs named by id that are no longer in memory are read from
  * the store between two slices; a task of an array that is not there either was cancelled before it was a job. A list
  * without ids walks the core by id and so keeps nothing: a job that changes or ends meanwhile is shown as it is when
- * its turn comes. The history is read from the store, slice by slice. What was asked for one job is a list of one. */
+ * its turn comes. The history is read from the store, slice by slice. What was asked for one job is a list of one.
+ *
+ * A list is one request, and costs as much as thousands of others. So what goes into lists is counted in CPU time
+ * (quota_worked()): who asks for list after list waits for the next slice. */
 #include "config.h"
 
 #include <assert.h>
@@ -18,6 +21,7 @@
 #include "elmer/requests/view.h"
 #include "elmer/store/store.h"
 #include "lib/base/container.h"
+#include "lib/base/thread_time.h"
 
 enum { SLICE = QUERY_SLICE, SCAN = 20000, SLICE_BYTES = 4 << 20, READ_BYTES = 512 << 10 };
 
@@ -33,6 +37,34 @@ static void go_on(struct request *request, int64_t in_ms)
     request->holder = HOLDER_QUERY;
     request->deadline.fire = on_again;
     deadline_set(request->requests->room.deadlines, &request->deadline, engine_now_ms() + in_ms);
+}
+
+/* ---- work ---- */
+
+/* The request may be over and its client gone when it has been done. */
+struct work {
+    struct clients *clients;
+    uint32_t uid;
+    int64_t begin_ns;
+};
+
+static struct work work_begin(const struct request *request)
+{
+    return (struct work){request->requests->clients, request->uid, thread_time_ns()};
+}
+
+static void work_end(const struct work *work)
+{
+    clients_worked(work->clients, work->uid, (double)(thread_time_ns() - work->begin_ns) / 1e6);
+}
+
+static bool must_wait(struct request *request)
+{
+    struct quota *quota = request->client->quota;
+    int64_t wait_ms = quota ? quota_work_wait(quota, engine_now_ms()) : 0;
+    if (wait_ms > 0)
+        go_on(request, wait_ms);
+    return wait_ms > 0;
 }
 
 /* ---- turns ---- */
@@ -226,9 +258,8 @@ static void add_cancelled(struct request *request)
     }
 }
 
-static void on_read(struct record **records, size_t count, const char *error, void *data)
+static void take_read(struct request *request, struct record **records, size_t count, const char *error)
 {
-    struct request *request = data;
     end_read(request);
     request->holder = HOLDER_NONE;
     if (!request->client || error) {
@@ -240,6 +271,14 @@ static void on_read(struct record **records, size_t count, const char *error, vo
         request->found[request->nfound++] = records[i];
     add_cancelled(request);
     finish_ids(request);
+}
+
+static void on_read(struct record **records, size_t count, const char *error, void *data)
+{
+    struct request *request = data;
+    const struct work work = work_begin(request);
+    take_read(request, records, count, error);
+    work_end(&work);
 }
 
 static void ids_slice(struct request *request)
@@ -285,9 +324,8 @@ static size_t drop_notices(struct record **records, size_t count)
     return kept;
 }
 
-static void on_history(struct record **records, size_t count, const char *error, void *data)
+static void take_history(struct request *request, struct record **records, size_t count, const char *error)
 {
-    struct request *request = data;
     uint64_t left = request->message.u.history.count, last = count ? records[count - 1]->id : 0;
     bool full = count == SLICE || (left && count == left);
     count = error ? count : drop_notices(records, count);
@@ -307,6 +345,14 @@ static void on_history(struct record **records, size_t count, const char *error,
         }
     }
     free_records(records, count);
+}
+
+static void on_history(struct record **records, size_t count, const char *error, void *data)
+{
+    struct request *request = data;
+    const struct work work = work_begin(request);
+    take_history(request, records, count, error);
+    work_end(&work);
 }
 
 static void history_slice(struct request *request)
@@ -368,11 +414,9 @@ static void asked_step(struct request *request)
         store_read(engine_store(engine), &request->job, 1, on_asked, request);
 }
 
-static void step(struct request *request)
+static void make_slice(struct request *request)
 {
-    if (client_congested(request->client))
-        client_stall(request->client);
-    else if (request->type == WIRE_query_asked)
+    if (request->type == WIRE_query_asked)
         asked_step(request);
     else if (request->type == WIRE_history)
         history_slice(request);
@@ -380,6 +424,17 @@ static void step(struct request *request)
         ids_slice(request);
     else
         list_slice(request);
+}
+
+static void step(struct request *request)
+{
+    const struct work work = work_begin(request);
+    if (client_congested(request->client)) {
+        client_stall(request->client);
+    } else if (!must_wait(request)) {
+        make_slice(request);
+        work_end(&work);
+    }
 }
 
 void query_begin(struct request *request)

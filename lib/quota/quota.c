@@ -56,7 +56,8 @@ static bool is_blank(const struct quotas *quotas, struct quota *quota, int64_t n
     if (quota->connections > 0 || quota->bytes.used > 0)
         return false;
     (void)bucket_check(&quota->requests, now_ms, (double)quotas->limits.requests, (double)quotas->limits.burst, 0);
-    return quota->requests.missing <= 0;
+    (void)bucket_check(&quota->work, now_ms, QUOTA_WORK_RATE_MS, QUOTA_WORK_MS, 0);
+    return quota->requests.missing <= 0 && quota->work.missing <= 0;
 }
 
 static void sweep(struct quotas *quotas, int64_t now_ms)
@@ -87,8 +88,11 @@ struct quota *quota_of(struct quotas *quotas, uint32_t uid, int64_t now_ms)
     quota = calloc(1, sizeof(*quota));
     if (!quota)
         return NULL;
-    *quota = (struct quota){
-        .next = *place, .uid = uid, .requests.at_ms = now_ms, .bytes = {.max = QUOTA_BYTES, .all = &quotas->all}};
+    *quota = (struct quota){.next = *place,
+                            .uid = uid,
+                            .requests.at_ms = now_ms,
+                            .work.at_ms = now_ms,
+                            .bytes = {.max = QUOTA_BYTES, .all = &quotas->all}};
     *place = quota;
     quotas->count++;
     return quota;
@@ -153,6 +157,18 @@ enum quota_verdict quota_request(struct quotas *quotas, struct quota *quota, int
         return QUOTA_REFUSE;
     }
     return QUOTA_FINE;
+}
+
+void quota_worked(struct quota *quota, int64_t now_ms, double used_ms)
+{
+    (void)bucket_take(&quota->work, now_ms, QUOTA_WORK_RATE_MS, QUOTA_WORK_MS, used_ms);
+}
+
+int64_t quota_work_wait(struct quota *quota, int64_t now_ms)
+{
+    if (bucket_check(&quota->work, now_ms, QUOTA_WORK_RATE_MS, QUOTA_WORK_MS, 0) == BUCKET_ENOUGH)
+        return 0;
+    return (int64_t)((quota->work.missing - QUOTA_WORK_MS) * 1000 / QUOTA_WORK_RATE_MS) + 1;
 }
 
 bool quota_keep(struct quotas *quotas, struct quota *quota, size_t bytes, char text[QUOTA_TEXT])

@@ -13,6 +13,8 @@ enum {
     QUOTA_BYTES = 16 << 20,        /* that are kept for one user */
     QUOTA_CROWDED = 64,            /* connections of one user while few places are left */
     QUOTA_REQUEST_UNIT = 16 << 10, /* a larger request counts as several: it costs more to read */
+    QUOTA_WORK_MS = 3000,          /* of CPU time at once for requests that are answered bit by bit ... */
+    QUOTA_WORK_RATE_MS = 50,       /* ... and in each second */
     QUOTA_TEXT = 300
 };
 
@@ -27,7 +29,7 @@ struct quota { /* of a user */
     struct quota *next;
     uint32_t uid;
     long connections;
-    struct bucket requests;
+    struct bucket requests, work;
     struct budget bytes;
     void *waiting; /* the owner's: who waits until there is room in bytes; zero at first */
 };
@@ -57,6 +59,10 @@ void quota_disconnect(struct quota *quota);
 /* A request of so many bytes. */
 enum quota_verdict quota_request(struct quotas *quotas, struct quota *quota, int64_t now_ms, size_t bytes,
                                  char text[QUOTA_TEXT]);
+/* So much CPU time has gone into an answer of which each part may wait, such as a list. */
+void quota_worked(struct quota *quota, int64_t now_ms, double used_ms);
+/* When the next part may be made, in ms from now; 0: at once. */
+int64_t quota_work_wait(struct quota *quota, int64_t now_ms);
 /* The request is kept until it has been answered: quota->bytes gets it back then. False: text says why not. */
 bool quota_keep(struct quotas *quotas, struct quota *quota, size_t bytes, char text[QUOTA_TEXT]);
 

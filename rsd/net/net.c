@@ -22,6 +22,7 @@
 #include "lib/base/service.h"
 #include "lib/base/str.h"
 #include "lib/net/link.h"
+#include "lib/net/rest.h"
 #include "lib/pki/renewal.h"
 #include "rsd/net/clients.h"
 #include "rsd/net/door.h"
@@ -55,6 +56,7 @@ struct net {
     struct wire_message state; /* the last root_state of this link; memory NULL: not there */
     struct own_name name;
     uv_timer_t report_timer, stop_timer;
+    struct rest rest;
     uv_signal_t term, interrupt;
     bool stopping, said_why;
     int result;
@@ -382,6 +384,7 @@ static void stop(struct net *net, int result)
         link_close(net->root, "the network half ends");
     own_name_close(&net->name);
     close_handle((uv_handle_t *)&net->report_timer);
+    rest_end(&net->rest);
     close_handle((uv_handle_t *)&net->term);
     close_handle((uv_handle_t *)&net->interrupt);
     /* What does not end by itself (a name service that hangs) does not keep us. */
@@ -404,6 +407,7 @@ static void init_handles(struct net *net)
         timers[i]->data = net;
     }
     own_name_init(&net->name, &net->loop, net->config->name, on_name, net);
+    (void)rest_begin(&net->rest, &net->loop);
     (void)uv_signal_init(&net->loop, &net->term);
     (void)uv_signal_init(&net->loop, &net->interrupt);
     net->term.data = net->interrupt.data = net;

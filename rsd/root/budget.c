@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <time.h>
 
+#include "lib/base/thread_time.h"
 #include "rsd/root/budget.h"
 
 void budget_init(struct budget *budget, int64_t full_us, int64_t per_second_us, int64_t debt_us, int64_t now_ms)
@@ -36,9 +37,7 @@ int64_t budget_when(const struct budget *budget, int64_t least_ns)
 
 int64_t budget_own_ns(void)
 {
-    struct timespec used = {0};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+    return thread_time_ns();
 }
 
 int64_t budget_process_ns(pid_t pid)

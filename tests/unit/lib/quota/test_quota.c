@@ -160,11 +160,33 @@ static void all_or_nothing(void **state)
     assert_true(bucket_take_if(&bucket, 1000000, 2, 10, 10));
 }
 
+/* Three seconds at once, then 50 ms in each; nobody else waits for that. */
+static void work(void **state)
+{
+    struct quota *alice = quota_of(quotas, ALICE, 0);
+
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(quota_work_wait(alice, 0), 0);
+        quota_worked(alice, 0, 300);
+    }
+    assert_int_equal(quota_work_wait(alice, 0), 0);
+    quota_worked(alice, 0, 100);
+    assert_in_range(quota_work_wait(alice, 0), 2000, 2001);
+    assert_int_equal(quota_work_wait(quota_of(quotas, BOB, 0), 0), 0);
+    assert_in_range(quota_work_wait(alice, 1000), 1000, 1001);
+    assert_int_equal(quota_work_wait(alice, 2001), 0);
+    for (int i = 0; i < 100; i++)
+        quota_worked(alice, 2001, 300); /* no more is owed than that again */
+    assert_in_range(quota_work_wait(alice, 2001), 60000, 60001);
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {T(connections),
                                        T(requests),
+                                       T(work),
                                        T(bytes),
                                        T(those_who_have_gone_are_forgotten),
                                        cmocka_unit_test(a_bucket_gives_what_comes_back),
