@@ -119,6 +119,22 @@ static int round_of(struct elmer *elmer, const uint64_t *ids, size_t nids, int t
     return code;
 }
 
+/* What has happened since the last round; of several that have ended the first. */
+static int last_look(struct elmer *elmer, const uint64_t *ids, size_t nids)
+{
+    struct elmer_jobs *jobs;
+    int code = -1;
+
+    if (elmer_query(elmer, false, false, ids, nids, LAST_MS, &jobs, NULL) != ELMER_OK)
+        return -1;
+    for (size_t i = 0; i < nids && code < 0; i++)
+        for (size_t j = 0; j < jobs->count && code < 0; j++)
+            if (jobs->items[j].id == ids[i] && elmer_job_ended(&jobs->items[j]))
+                code = wait_status(&jobs->items[j]);
+    elmer_jobs_free(jobs);
+    return code;
+}
+
 int wait_for_any(struct elmer *elmer, const uint64_t *ids, size_t nids, int64_t until_ms)
 {
     for (int64_t began = now_ms(); began < until_ms; began = now_ms()) {
@@ -128,7 +144,7 @@ int wait_for_any(struct elmer *elmer, const uint64_t *ids, size_t nids, int64_t 
             return result;
         pace(began, until_ms);
     }
-    return round_of(elmer, ids, nids, LAST_MS); /* what has happened since the last look */
+    return last_look(elmer, ids, nids);
 }
 
 int wait_for_job(struct elmer *elmer, uint64_t job)

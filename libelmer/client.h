@@ -147,6 +147,8 @@ struct elmer_call {
     struct elmer_error error;
     void *data;                       /* the caller's */
     bool waits;                       /* for the end of a job: its answer may take a minute */
+    int margin_ms;                    /* then: so long before its end elmer answers */
+    int64_t round_ends_ms;            /* ... or before, at this time, to be asked again */
     struct elmer_call *next, **place; /* all of its elmer that do not block */
     struct elmer_call *next_ended;
 };

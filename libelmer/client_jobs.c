@@ -40,6 +40,21 @@ static void answers_clear(struct answers *answers)
     answers->nmessages = 0;
 }
 
+static void view_clear(struct answers *answers)
+{
+    for (size_t i = 0; i < answers->nlists; i++)
+        free(answers->lists[i]);
+    free(answers->lists);
+    free(answers->views);
+    free(answers->items);
+    answers->lists = NULL;
+    answers->views = NULL;
+    answers->items = NULL;
+    answers->text = NULL;
+    answers->nlists = answers->room = 0;
+    answers->jobs = (struct elmer_jobs){NULL, 0};
+}
+
 void elmer_jobs_free(struct elmer_jobs *jobs)
 {
     struct answers *answers = answers_of(jobs);
@@ -47,12 +62,8 @@ void elmer_jobs_free(struct elmer_jobs *jobs)
     if (!answers)
         return;
     answers_clear(answers);
-    for (size_t i = 0; i < answers->nlists; i++)
-        free(answers->lists[i]);
-    free(answers->lists);
+    view_clear(answers);
     free(answers->messages);
-    free(answers->views);
-    free(answers->items);
     free(answers);
 }
 
@@ -322,6 +333,7 @@ int client_jobs_take(struct wire_message *answer, void *jobs)
 void client_jobs_restart(void *jobs)
 {
     answers_clear(jobs);
+    view_clear(jobs);
 }
 
 int client_jobs_present(void *jobs)

@@ -3,7 +3,10 @@
 
 #include <stdlib.h>
 
+#include "lib/base/clock.h"
 #include "libelmer/client.h"
+
+enum { ROUND_MS = 60000 /* elmer takes no more */, MARGIN_MS = 2000, EARLY_MS = 100 };
 
 /* A list of lines that somebody on the way does not know is asked for as whole jobs. */
 static int then_jobs(struct client_call *call, int result)
@@ -22,29 +25,13 @@ static int then_jobs(struct client_call *call, int result)
     return result;
 }
 
-static int then_ended(struct client_call *call, int result)
-{
-    const struct elmer_jobs *jobs = call->data;
-    uint64_t job =
-        call->request->type == WIRE_wait ? call->request->u.wait.job : call->request->u.wait_any.jobs.items[0];
-
-    result = then_jobs(call, result);
-    if (result == ELMER_OK && jobs->count != 1)
-        return client_error(call->error, ELMER_NO_SUCH_JOB, "there is no job %llu", (unsigned long long)job);
-    return result;
-}
-
 static struct elmer_call *make(struct elmer *elmer, const struct wire_message *request, struct client_filter filter)
 {
     void *jobs = client_jobs_create(filter);
-    bool waits = request->type == WIRE_wait || request->type == WIRE_wait_any;
     const struct client_call call = {
-        .take = client_jobs_take, .restart = client_jobs_restart, .then = waits ? then_ended : then_jobs, .data = jobs};
-    struct elmer_call *made = client_call_create(elmer, request, &call, jobs, client_jobs_free);
+        .take = client_jobs_take, .restart = client_jobs_restart, .then = then_jobs, .data = jobs};
 
-    if (made)
-        made->waits = waits;
-    return made;
+    return client_call_create(elmer, request, &call, jobs, client_jobs_free);
 }
 
 static struct elmer_call *query(struct elmer *elmer, bool running, bool queued, const uint64_t *ids, size_t nids)
@@ -124,29 +111,82 @@ int elmer_history_since_begin(struct elmer *elmer, const char *user, int64_t sin
     return client_call_begin(history(elmer, user, since_ms, count), timeout_ms, call, error);
 }
 
-/* Elmer answers before the call is over: there must be time for the answer to come. */
-static uint64_t answer_within(int timeout_ms)
-{
-    int margin = 2000 + timeout_ms / 4;
+/* ---- waiting ---- */
 
-    if (margin > timeout_ms)
-        margin = timeout_ms;
-    return (uint64_t)(timeout_ms - margin > 60000 ? 60000 : timeout_ms - margin);
+/* Until when elmer may wait in this round; at most to until_ms. */
+static void set_round(struct elmer_call *wait, int64_t until_ms)
+{
+    int64_t now = mono_ms(mono_now()), left = until_ms > now ? until_ms - now : 0;
+    uint64_t round = (uint64_t)(left < ROUND_MS ? left : ROUND_MS);
+
+    wait->round_ends_ms = now + (int64_t)round;
+    if (wait->request.type == WIRE_wait)
+        wait->request.u.wait.timeout_ms = round;
+    else
+        wait->request.u.wait_any.timeout_ms = round;
 }
 
+static int take_ended(struct wire_message *answer, void *data)
+{
+    const struct elmer_call *wait = data;
+
+    return client_jobs_take(answer, wait->answer);
+}
+
+static void restart_wait(void *data)
+{
+    struct elmer_call *wait = data;
+
+    client_jobs_restart(wait->answer);
+    set_round(wait, wait->call.deadline_ms - wait->margin_ms);
+}
+
+/* A wait that is longer than a round goes on. One that was answered before the end of its round does not: an elmer that
+ * does so would be asked without a pause. */
+static int then_ended(struct client_call *call, int result)
+{
+    struct elmer_call *wait = call->data;
+    const struct elmer_jobs *jobs = wait->answer;
+    const struct wire_message *request = &wait->request;
+    uint64_t job = request->type == WIRE_wait ? request->u.wait.job : request->u.wait_any.jobs.items[0];
+    int64_t now = mono_ms(mono_now());
+    bool over = now + EARLY_MS < wait->round_ends_ms || now >= call->deadline_ms - wait->margin_ms;
+
+    if (result != ELMER_OK)
+        return result;
+    if (client_jobs_present(wait->answer) < 0)
+        return client_error(call->error, ELMER_FAILED, "out of memory");
+    if (jobs->count != 1)
+        return client_error(call->error, ELMER_NO_SUCH_JOB, "there is no job %llu", (unsigned long long)job);
+    if (over || elmer_job_ended(&jobs->items[0]))
+        return ELMER_OK;
+    restart_wait(wait);
+    return CLIENT_ASK;
+}
+
+/* Elmer answers before the call is over: the answer needs time to come. */
 static struct elmer_call *wait_for(struct elmer *elmer, const uint64_t *ids, size_t nids, int timeout_ms)
 {
+    void *jobs = client_jobs_create((struct client_filter){.any = true});
+    const struct client_call call = {.take = take_ended, .restart = restart_wait, .then = then_ended};
     struct wire_message request;
+    struct elmer_call *wait;
 
     if (nids == 1) { /* which every elmer understands */
-        request = (struct wire_message){.type = WIRE_wait,
-                                        .u.wait = {.job = ids[0], .timeout_ms = answer_within(timeout_ms)}};
+        request = (struct wire_message){.type = WIRE_wait, .u.wait.job = ids[0]};
     } else {
-        request = (struct wire_message){.type = WIRE_wait_any, .u.wait_any.timeout_ms = answer_within(timeout_ms)};
+        request = (struct wire_message){.type = WIRE_wait_any};
         request.u.wait_any.jobs.items = (uint64_t *)(uintptr_t)ids; /* read only */
         request.u.wait_any.jobs.count = nids;
     }
-    return make(elmer, &request, (struct client_filter){.any = true});
+    wait = client_call_create(elmer, &request, &call, jobs, client_jobs_free);
+    if (!wait)
+        return NULL;
+    wait->call.data = wait;
+    wait->waits = true;
+    wait->margin_ms = timeout_ms < 4 * MARGIN_MS ? timeout_ms / 4 : MARGIN_MS;
+    set_round(wait, mono_ms(mono_now()) + timeout_ms - wait->margin_ms);
+    return wait;
 }
 
 static int check_count(size_t nids, struct elmer_error *error)

@@ -207,10 +207,11 @@ int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeo
  * it may be fewer than there are: count is then without since_ms. */
 int elmer_history_since(struct elmer *elmer, const char *user, int64_t since_ms, size_t count, int timeout_ms,
                         struct elmer_jobs **jobs, struct elmer_error *error);
-/* Until the job has ended, or the timeout: then it returns ELMER_OK too, with the job as it is. Free the answer. */
+/* Until the job has ended, or shortly before the timeout: then it returns ELMER_OK too, with the job as it is. Free the
+ * answer. */
 int elmer_wait(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error);
-/* The same until the first of 1 to 256 jobs has ended: *jobs has that one, of several that have ended the first in the
- * order of ids; at the timeout one that has not. */
+/* The same until the first of 1 to 256 jobs has ended: *jobs has that one, of several that have ended the first as
+ * they stand in ids; at the timeout one that has not. */
 int elmer_wait_any(struct elmer *elmer, const uint64_t *ids, size_t nids, int timeout_ms, struct elmer_jobs **jobs,
                    struct elmer_error *error);
 void elmer_jobs_free(struct elmer_jobs *jobs);
@@ -309,7 +310,7 @@ int elmer_read_output_begin(struct elmer *elmer, uint64_t job, uint32_t rank, bo
                             int timeout_ms, struct elmer_call **call, struct elmer_error *error);
 int elmer_signal_begin(struct elmer *elmer, uint64_t job, int number, int timeout_ms, struct elmer_call **call,
                        struct elmer_error *error);
-/* Also for one job. At most 48 of these are outstanding; elmer answers after a minute at most. */
+/* Also for one job. At most 48 of these are outstanding. */
 int elmer_wait_any_begin(struct elmer *elmer, const uint64_t *ids, size_t nids, int timeout_ms,
                          struct elmer_call **call, struct elmer_error *error);
 /* tasks: of an array; NULL: the job, or all its tasks. */

@@ -357,6 +357,60 @@ static void done_by_the_first_try(void **state)
     elmer_close(elmer);
 }
 
+static struct wire_message next_wait(struct channel *channel)
+{
+    peer_accept(listener, channel, WIRE_FROM_CLIENT);
+    assert_true(is_ready(CALL_MS));
+    step();
+    return peer_expect(channel, WIRE_wait);
+}
+
+/* elmer waits for most of the time, after a connection that broke for most of what is left; and if it answers before
+ * that it is not asked again at once. */
+static void waits_for_most_of_the_time(void **state)
+{
+    const struct {
+        int timeout_ms;
+        uint64_t least_ms, most_ms;
+    } waits[] = {{1000, 650, 750}, {30000, 27000, 28000}, {3600000, 60000, 60000}};
+    struct wire_job_view view = {
+        .job = 7, .name = "", .user = "", .state = "running", .dir = "", .reason_code = "", .reason = ""};
+    struct wire_message jobs = {.type = WIRE_jobs}, asked, again;
+    const uint64_t id = 7;
+    struct elmer_call *call;
+    struct channel channel;
+    (void)state;
+    jobs.u.jobs.jobs.items = &view;
+    jobs.u.jobs.jobs.count = 1;
+    for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+        assert_int_equal(elmer_wait_any_begin(elmer, &id, 1, waits[i].timeout_ms, &call, NULL), ELMER_OK);
+        asked = next_wait(&channel);
+        assert_in_range(asked.u.wait.timeout_ms, waits[i].least_ms, waits[i].most_ms);
+        elmer_call_free(call);
+        peer_expect_end(&channel);
+        channel_fini(&channel);
+        wire_message_fini(&asked);
+    }
+    assert_int_equal(elmer_wait_any_begin(elmer, &id, 1, 50000, &call, NULL), ELMER_OK);
+    asked = next_wait(&channel);
+    for (int64_t begun = mono_ms(mono_now()); mono_ms(mono_now()) <= begun + 1;)
+        continue;
+    channel_fini(&channel);
+    step();
+    assert_false(is_ready(elmer_timeout_ms(elmer))); /* the pause */
+    step();
+    again = next_wait(&channel);
+    assert_in_range(again.u.wait.timeout_ms, 1, asked.u.wait.timeout_ms - 1);
+    jobs.id = again.id;
+    peer_send(&channel, &jobs);
+    assert_ptr_equal(next_ended(), call);
+    assert_int_equal(elmer_call_result(call, NULL), ELMER_OK);
+    wire_message_fini(&asked);
+    wire_message_fini(&again);
+    channel_fini(&channel);
+    elmer_close(elmer);
+}
+
 /* Two decisions that are to be signed: elmer gives a connection one challenge at a time. */
 static void one_challenge_at_a_time(void **state)
 {
@@ -408,6 +462,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(next_at_the_desk, setup, teardown),
         cmocka_unit_test_setup_teardown(closed_in_each_state, setup, teardown),
         cmocka_unit_test_setup_teardown(done_by_the_first_try, setup, teardown),
+        cmocka_unit_test_setup_teardown(waits_for_most_of_the_time, setup, teardown),
         cmocka_unit_test_setup_teardown(many_on_one_connection, setup, teardown),
         cmocka_unit_test_setup_teardown(one_challenge_at_a_time, setup, teardown),
     };
