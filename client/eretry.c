@@ -135,7 +135,7 @@ static void fill(const struct wire_submit *from, struct elmer_submission *s)
     s->dir = from->dir;
     s->output = *from->output ? from->output : NULL;
     s->errors = *from->errors ? from->errors : NULL;
-    s->umask = (int)from->umask;
+    s->umask = (int)from->umask | ELMER_UMASK_SET;
     s->keep_never = false; /* it waits for nothing: that has been */
 }
 

@@ -331,7 +331,7 @@ static int fill(struct wire_submit *submit, const struct elmer_submission *s, st
     submit->after = strs(s->after);
     submit->tasks = s->tasks ? s->tasks : "";
     submit->lines = s->lines ? s->lines : "";
-    submit->umask = s->umask >= 0 ? (uint64_t)(s->umask & 0777) : current_umask();
+    submit->umask = s->umask > 0 ? (uint64_t)(s->umask & 0777) : current_umask();
     return ELMER_OK;
 }
 

@@ -50,6 +50,8 @@ struct elmer;
 int elmer_open(const struct elmer_options *options, struct elmer **elmer, struct elmer_error *error);
 void elmer_close(struct elmer *elmer);
 
+/* Beside a umask, which may then be 0: output files that all may write. */
+enum { ELMER_UMASK_SET = 01000 };
 /* Zero-initialise; then at least nprocs and command. Lists end with NULL. */
 struct elmer_submission {
     /* clang-format off */
@@ -64,7 +66,7 @@ struct elmer_submission {
     const char *errors;                  /* the same; NULL: as output */
     const char *const *environment;      /* NAME=VALUE; NULL: none */
     const char *const *hosts;            /* only these; NULL: all */
-    int umask;                           /* -1: that of the calling process */
+    int umask;                           /* 0, -1: that of the calling process; with ELMER_UMASK_SET: this one */
     const char *token;                   /* NULL: the call makes one. The same token always means the same job */
     bool requeue;                        /* when a host is lost: back into the queue, and again from its beginning */
     const char *comment;                 /* a line for people, at most 200 bytes; NULL: none */

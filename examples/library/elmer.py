@@ -73,7 +73,7 @@ class Elmer:
         """The id of the job, which is on elmer's disk then."""
         environment = strings([f"{name}={value}" for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")])
         words = strings(command)
-        asked = self.submission(nprocs=nprocs, command=words, environment=environment, umask=-1,
+        asked = self.submission(nprocs=nprocs, command=words, environment=environment,
                                 output=os.fsencode(output) if output else None)
         answer = ctypes.POINTER(ctypes.c_uint64)()  # struct elmer_submitted begins with the id
         self.check(self.library.elmer_submit(self.handle, ctypes.byref(asked), ASK_MS, ctypes.byref(answer), ctypes.byref(self.error)))

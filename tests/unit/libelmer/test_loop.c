@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -131,6 +132,34 @@ static void lost_and_sent_again(void **state)
     elmer_call_free(call);
     wire_message_fini(&first);
     wire_message_fini(&again);
+    channel_fini(&channel);
+    elmer_close(elmer);
+}
+
+/* A submission of zeros has the umask of its caller; who wants none says so. */
+static void umask_of_the_caller(void **state)
+{
+    static const char *command[] = {"true", NULL};
+    const int masks[][2] = {{0, 027}, {-1, 027}, {077, 077}, {ELMER_UMASK_SET, 0}, {ELMER_UMASK_SET | 022, 022}};
+    mode_t own = umask(027);
+    struct channel channel;
+    (void)state;
+    for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
+        const struct elmer_submission job = {.nprocs = 1, .command = command, .dir = "/d", .umask = masks[i][0]};
+        struct elmer_call *call;
+        struct wire_message asked;
+        assert_int_equal(elmer_submit_begin(elmer, &job, CALL_MS, &call, NULL), ELMER_OK);
+        if (i == 0)
+            peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+        step();
+        asked = peer_expect(&channel, WIRE_submit);
+        assert_int_equal(asked.u.submit.umask, masks[i][1]);
+        answer(&channel, &asked, i + 1);
+        assert_ptr_equal(next_ended(), call);
+        elmer_call_free(call);
+        wire_message_fini(&asked);
+    }
+    umask(own);
     channel_fini(&channel);
     elmer_close(elmer);
 }
@@ -369,10 +398,7 @@ static struct wire_message next_wait(struct channel *channel)
  * that it is not asked again at once. */
 static void waits_for_most_of_the_time(void **state)
 {
-    const struct {
-        int timeout_ms;
-        uint64_t least_ms, most_ms;
-    } waits[] = {{1000, 650, 750}, {30000, 27000, 28000}, {3600000, 60000, 60000}};
+    const int waits[][3] = {{1000, 650, 750}, {30000, 27000, 28000}, {3600000, 60000, 60000}};
     struct wire_job_view view = {
         .job = 7, .name = "", .user = "", .state = "running", .dir = "", .reason_code = "", .reason = ""};
     struct wire_message jobs = {.type = WIRE_jobs}, asked, again;
@@ -383,9 +409,9 @@ static void waits_for_most_of_the_time(void **state)
     jobs.u.jobs.jobs.items = &view;
     jobs.u.jobs.jobs.count = 1;
     for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
-        assert_int_equal(elmer_wait_any_begin(elmer, &id, 1, waits[i].timeout_ms, &call, NULL), ELMER_OK);
+        assert_int_equal(elmer_wait_any_begin(elmer, &id, 1, waits[i][0], &call, NULL), ELMER_OK);
         asked = next_wait(&channel);
-        assert_in_range(asked.u.wait.timeout_ms, waits[i].least_ms, waits[i].most_ms);
+        assert_in_range(asked.u.wait.timeout_ms, waits[i][1], waits[i][2]);
         elmer_call_free(call);
         peer_expect_end(&channel);
         channel_fini(&channel);
@@ -456,6 +482,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lost_and_sent_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(umask_of_the_caller, setup, teardown),
         cmocka_unit_test_setup_teardown(silence_ends_in_time, setup, teardown),
         cmocka_unit_test_setup_teardown(reads_slowly, setup, teardown),
         cmocka_unit_test_setup_teardown(desk_that_hangs, setup, teardown),
