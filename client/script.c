@@ -14,13 +14,15 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/common.h"
 #include "lib/base/str.h"
 
-#define MARK "#ELMER"
+#define MARK            "#ELMER"
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
 /* $0 is the script's name, then its interpreter, that one's parameter, and the arguments. The directory is one for each
  * rank: several may be on one host. mkdir is found whatever the job's PATH says. */
@@ -65,6 +67,22 @@ static bool marked(const char *line, size_t size)
     const size_t length = strlen(MARK);
 
     return size >= length && memcmp(line, MARK, length) == 0 && (size == length || blank(line[length]));
+}
+
+/* Nearly such a line, but a comment: " #ELMER -n 2", "# ELMER -n 2", "#Elmer: -n 2". */
+static bool nearly_marked(const char *line, size_t size)
+{
+    size_t at = skip_blanks(line, size);
+
+    if (at == size || line[at++] != MARK[0])
+        return false;
+    at += skip_blanks(line + at, size - at);
+    if (size - at < strlen(MARK + 1) || strncasecmp(line + at, MARK + 1, strlen(MARK + 1)) != 0)
+        return false;
+    at += strlen(MARK + 1);
+    at += at < size && line[at] == ':';
+    at += skip_blanks(line + at, size - at);
+    return at < size && line[at] == '-' && !marked(line, size);
 }
 
 static int refuse(const struct script *script, unsigned line, const char *what)
@@ -135,6 +153,8 @@ static int take_interpreter(struct script *script)
 {
     const char *line = script->text, *end = line + strcspn(line, "\n"), *word;
 
+    if (strncmp(line, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+        return refuse(script, 1, "the line begins with a byte order mark, as in files from Windows: take it out");
     if (strncmp(line, "#!", 2) != 0) {
         script->interpreter = must(strdup("/bin/sh"));
         script->parameter = must(strdup(""));
@@ -155,7 +175,7 @@ static int take_interpreter(struct script *script)
     return -1;
 }
 
-/* The #ELMER lines; one that stands too late is told, because nobody reads it. */
+/* The #ELMER lines; one that nobody reads is told: it stands too late, or is written in another way. */
 static int take_directives(struct script *script)
 {
     bool open = true, told = false;
@@ -167,6 +187,9 @@ static int take_directives(struct script *script)
 
         end = line + size;
         open = open && (first == size || line[first] == '#' || line[first] == '\r');
+        if (open && nearly_marked(line, size))
+            say("%s:%u: this line is not read: one with options begins with '%s ', in capital letters and at its begin",
+                script->place, number, MARK);
         if (!marked(line, size))
             continue;
         if (open)
@@ -228,6 +251,8 @@ static int read_text(struct script *script, int fd)
 /* Has it a #ELMER line where one counts? Looks at what is in memory only, so a program costs nothing more. */
 static bool is_script(const char *text)
 {
+    if (strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+        text += strlen(BYTE_ORDER_MARK);
     for (const char *line = text; *line;) {
         size_t size = strcspn(line, "\n"), first = skip_blanks(line, size);
 
@@ -267,11 +292,13 @@ int script_read_file(struct script *script, const char *dir, const char *command
         return -1; /* it may be there where the job runs */
     result = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read_text(script, fd) : -EINVAL;
     close(fd);
+    script->place = command;
+    if (result == 0 && !is_script(script->text) && strncmp(script->text, "#!", 2) == 0)
+        (void)take_directives(script); /* there are none: only to tell of lines that would be */
     if (result < 0 || !is_script(script->text)) {
         script_fini(script);
         return -1;
     }
-    script->place = command;
     script->name = must(strdup(slash + 1));
     return complete(script);
 }

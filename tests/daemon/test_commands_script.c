@@ -278,6 +278,7 @@ static void test_script_refused(void **data)
         {"#ELMER -v HOME=/\n", "run.sh:1: -v HOME"},
         {"#!/bin/sh\r\n#ELMER\n", "run.sh:1: the line ends with a carriage return"},
         {"#ELMER -n 2\r\n", "run.sh:1: the line ends with a carriage return"},
+        {"\xEF\xBB\xBF#!/bin/sh\n#ELMER -n 2\n", "run.sh:1: the line begins with a byte order mark"},
         {"#!\n#ELMER -n 2\n", "run.sh:1: no interpreter"},
         {"#ELMER -n 2\n\n\xff\n", "run.sh:3: the line is not valid UTF-8"},
     };
@@ -312,6 +313,39 @@ static void test_late_line(void **data)
     assert_non_null(strstr(w->stderr_text, "run.sh:3: #ELMER lines behind the first command are not read"));
     assert_null(strstr(w->stderr_text, "run.sh:4"));
     wire_message_fini(&message);
+}
+
+/* The same where no line is read, so that the file is a command like any other. */
+static void test_no_line_read(void **data)
+{
+    static const struct {
+        const char *text, *said; /* "": nothing */
+    } table[] = {
+        {"#!/bin/sh\nset -e\n#ELMER --nprocs 4\n#ELMER -w\n",
+         "run.sh:3: #ELMER lines behind the first command are not read: move them up\n"},
+        {"#!/bin/sh\n #ELMER -n 4\n", "run.sh:2: this line is not read: one with options begins with '#ELMER ', "},
+        {"#!/bin/sh\n\n# ELMER --nprocs 4\n", "run.sh:3: this line is not read"},
+        {"#!/bin/sh\n#elmer -n 4\n", "run.sh:2: this line is not read"},
+        {"#!/bin/sh\n#ELMER: -n 4\n", "run.sh:2: this line is not read"},
+        {"#!/bin/sh\n#ELMER-n 4\n", "run.sh:2: this line is not read"},
+        {"#!/bin/sh\n# Elmer is asked for 4 processors\n##ELMER -n 4\nset -e\n# ELMER -n 4\n", ""},
+        {"set -e\n#ELMER -n 4\n", ""},
+    };
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct wire_message message;
+
+        write_script(w, table[i].text, strlen(table[i].text));
+        RUN(w, "esubmit", script_path);
+        message = take(w);
+        assert_int_equal(message.u.submit.nprocs, 1);
+        assert_string_equal(message.u.submit.command.items[0], script_path);
+        if (!strstr(w->stderr_text, table[i].said) || (!*table[i].said && strstr(w->stderr_text, "not read")))
+            fail_msg("%zu: %s", i, w->stderr_text);
+        assert_null(strstr(w->stderr_text, "run.sh:4"));
+        wire_message_fini(&message);
+    }
 }
 
 /* ---- standard input ---- */
@@ -395,9 +429,10 @@ static void test_idle(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_nprocs),    WITH_ELMER(test_refused),     WITH_ELMER(test_hints),
-        WITH_ELMER(test_script),    WITH_ELMER(test_interpreter), WITH_ELMER(test_script_refused),
-        WITH_ELMER(test_late_line), WITH_ELMER(test_input),       WITH_ELMER(test_idle),
+        WITH_ELMER(test_nprocs),    WITH_ELMER(test_refused),      WITH_ELMER(test_hints),
+        WITH_ELMER(test_script),    WITH_ELMER(test_interpreter),  WITH_ELMER(test_script_refused),
+        WITH_ELMER(test_late_line), WITH_ELMER(test_no_line_read), WITH_ELMER(test_input),
+        WITH_ELMER(test_idle),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
