@@ -295,12 +295,12 @@ static bool only_typed(int c)
 
 static int take_options(struct request *request, int argc, char **argv, bool typed)
 {
-    int c, result = -1;
+    int c, at = 1, result = -1;
 
     optind = 0; /* from the beginning */
-    while (result < 0 && (c = options_next(argc, argv, "+", submission_options)) != -1)
+    for (; result < 0 && (c = options_next(argc, argv, "+", submission_options)) != -1; at = optind)
         result = typed || !only_typed(c) ? take_option(request, c, argv)
-                                         : usage_error("'%s' is for the command line only", argv[optind - 1]);
+                                         : usage_error("'%s' is for the command line only", argv[at]);
     return result;
 }
 

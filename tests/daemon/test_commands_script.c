@@ -274,6 +274,7 @@ static void test_script_refused(void **data)
         {"#ELMER 4\n", "run.sh:1: '4' is no option"},
         {"#ELMER -n 2\n#ELMER --comment 'a\n", "run.sh:2: a quote is open"},
         {"#ELMER --wait\n", "run.sh:1: '--wait' is for the command line only"},
+        {"#ELMER -n 2 -P 4\n", "run.sh:1: '-P' is for the command line only"},
         {"#ELMER --help\n", "run.sh:1: '--help' is for the command line only"},
         {"#ELMER -v HOME=/\n", "run.sh:1: -v HOME"},
         {"#!/bin/sh\r\n#ELMER\n", "run.sh:1: the line ends with a carriage return"},
