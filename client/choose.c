@@ -11,7 +11,9 @@
 
 #include "client/filter.h"
 #include "client/limits.h"
+#include "client/refs.h"
 #include "lib/base/str.h"
+#include "lib/job/tasks.h"
 
 enum { UNASKED = 10 /* jobs, without a question */ };
 
@@ -116,19 +118,82 @@ static bool answered_yes(void)
     return yes;
 }
 
-/* Who is at a terminal and may have meant something else; scripts mean what they say. */
-static bool confirmed(const struct choice *choice, const struct wanted *wanted)
-{
-    int count = choice->argc - 1;
+struct count {
+    uint64_t jobs;
+    bool tasks; /* some of them are */
+    uint64_t *ids;
+    size_t nids;
+};
 
-    if (wanted->yes || count <= UNASKED || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-        return true;
-    fprintf(stderr, "%s %d jobs? [y/N] ", choice->deed, count);
+/* An array is its tasks that have not ended; the question is not about more ids than one query takes. */
+static int add_arrays(struct count *count)
+{
+    struct elmer_error error = {{0}};
+    struct elmer_jobs *jobs = NULL;
+    struct elmer *elmer = count->nids > 0 ? open_elmer() : NULL;
+    int result;
+
+    if (!elmer)
+        return count->nids > 0 ? EXIT_REFUSED : -1;
+    result = elmer_query(elmer, false, false, count->ids, count->nids < REFS_IDS ? count->nids : REFS_IDS, ANSWER_MS,
+                         &jobs, &error);
+    elmer_close(elmer);
+    if (result != ELMER_OK)
+        return say_result(result, &error);
+    for (size_t i = 0; i < jobs->count; i++) {
+        const struct elmer_job *job = &jobs->items[i];
+
+        count->jobs += job->ntasks - job->tasks_ok - job->tasks_failed;
+        count->jobs -= job->ntasks > 0;
+        count->tasks |= job->ntasks > 0;
+    }
+    elmer_jobs_free(jobs);
+    return -1;
+}
+
+/* How many jobs and tasks are meant. */
+static int count_all(const struct choice *choice, struct count *count)
+{
+    static struct tasks tasks;
+    char why[TASKS_WHY];
+
+    for (int i = 1; i < choice->argc; i++) {
+        struct ref ref;
+        bool good = ref_parse(choice->argv[i], &ref), some = good && ref.tasks && strcmp(ref.tasks, "*") != 0;
+
+        if (some && tasks_parse(ref.tasks, false, &tasks, why) == 0)
+            count->jobs += tasks.count;
+        else if (good)
+            count->ids[count->nids++] = ref.id;
+        count->tasks |= some;
+        free(ref.tasks);
+        if (!good)
+            return EXIT_USAGE;
+    }
+    count->jobs += count->nids;
+    return add_arrays(count);
+}
+
+/* Who is at a terminal and may have meant something else; scripts mean what they say. An exit code; -1: go on. */
+static int confirm(const struct choice *choice, const struct wanted *wanted)
+{
+    struct count count = {.jobs = 0};
+    int code;
+
+    if (wanted->yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return -1;
+    count.ids = must(calloc((size_t)choice->argc, sizeof(*count.ids)));
+    code = count_all(choice, &count);
+    free(count.ids);
+    if (code >= 0 || count.jobs <= UNASKED)
+        return code;
+    fprintf(stderr, "%s %" PRIu64 " jobs%s? [y/N] ", choice->signal ? "signal" : choice->deed, count.jobs,
+            count.tasks ? " and tasks" : "");
     fflush(stderr);
     if (answered_yes())
-        return true;
+        return -1;
     say("nothing was done");
-    return false;
+    return EXIT_REFUSED;
 }
 
 int choose_jobs(const struct command *command, struct choice *choice, int argc, char **argv)
@@ -147,8 +212,8 @@ int choose_jobs(const struct command *command, struct choice *choice, int argc, 
         say("no such job %s", choice->waiting ? "waits" : "runs");
         code = EXIT_JOB;
     }
-    if (code < 0 && !confirmed(choice, &wanted))
-        code = EXIT_REFUSED;
+    if (code < 0)
+        code = confirm(choice, &wanted);
     if (code >= 0)
         choose_free(choice);
     optind = 1; /* the ids are read once more */

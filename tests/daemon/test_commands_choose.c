@@ -6,8 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <fcntl.h>
+#include <pty.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/wire/queued_lines.h"
 #include "tests/daemon/commands_lab.h"
@@ -115,6 +118,94 @@ static void test_ids(void **data)
     assert_int_equal(finish(w), 0);
 }
 
+/* ---- at a terminal ---- */
+
+/* Its standard input and error are a terminal, where somebody has typed that already. */
+static int run_at_terminal(struct world *w, const char *typed, const char *const *words)
+{
+    int master, slave, input = dup(0);
+    char err[sizeof(w->err)];
+
+    assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
+    assert_int_equal(write(master, typed, strlen(typed)), strlen(typed));
+    assert_int_equal(dup2(slave, 0), 0);
+    memcpy(err, w->err, sizeof(err));
+    (void)snprintf(w->err, sizeof(w->err), "/proc/self/fd/0");
+    run(w, words);
+    memcpy(w->err, err, sizeof(err));
+    assert_int_equal(dup2(input, 0), 0);
+    close(slave);
+    close(input);
+    return master;
+}
+#define RUN_AT_TERMINAL(w, typed, ...) run_at_terminal(w, typed, (const char *const[]){__VA_ARGS__, NULL})
+
+static void expect_said(int master, const char *said)
+{
+    char text[1024];
+    size_t size = 0;
+
+    for (ssize_t n = 1; n > 0 && size<sizeof(text) - 1; size += n> 0 ? (size_t)n : 0)
+        n = read(master, text + size, sizeof(text) - 1 - size);
+    text[size] = '\0';
+    close(master);
+    if (!strstr(text, said))
+        fail_msg("\"%s\" does not contain \"%s\"", text, said);
+}
+
+/* What is asked before the question: an array of so many tasks, of which some have ended. */
+static void answer_array(struct world *w, uint64_t id, uint64_t ntasks, uint64_t ok, uint64_t failed)
+{
+    struct wire_job_view views[] = {view_of(id, "x", "running"), view_of(6, "x", "running")};
+    struct wire_message query;
+
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query);
+    views[0].ntasks = ntasks;
+    views[0].tasks_ok = ok;
+    views[0].tasks_failed = failed;
+    answer_jobs(w, query.id, views, query.u.query.jobs.count, false);
+    wire_message_fini(&query);
+}
+
+/* Tasks count, not words. */
+static void test_asked(void **data)
+{
+    struct world *w = *data;
+    int terminal = RUN_AT_TERMINAL(w, "n\n", "ekill", "57", "6");
+
+    answer_array(w, 57, 1000, 100, 1);
+    assert_int_equal(finish(w), 1);
+    expect_said(terminal, "end 900 jobs and tasks? [y/N]");
+    terminal = RUN_AT_TERMINAL(w, "n\n", "ekill", "-s", "USR1", "57[*]");
+    answer_array(w, 57, 12, 0, 0);
+    assert_int_equal(finish(w), 1);
+    expect_said(terminal, "signal 12 jobs and tasks? [y/N]");
+    terminal = RUN_AT_TERMINAL(w, "n\n", "ecancel", "57[1-500]", "58[3]");
+    assert_int_equal(finish(w), 1);
+    expect_said(terminal, "cancel 501 jobs and tasks? [y/N]");
+    terminal = RUN_AT_TERMINAL(w, "y\n", "ekill", "57");
+    answer_array(w, 57, 11, 0, 0);
+    accept_command(w);
+    assert_int_equal(answer_done(w, WIRE_kill), 57);
+    assert_int_equal(finish(w), 0);
+    expect_said(terminal, "so it is");
+    terminal = RUN_AT_TERMINAL(w, "", "ekill", "57"); /* ten are left: no question */
+    answer_array(w, 57, 1000, 900, 90);
+    accept_command(w);
+    assert_int_equal(answer_done(w, WIRE_kill), 57);
+    assert_int_equal(finish(w), 0);
+    close(terminal);
+    terminal = RUN_AT_TERMINAL(w, "", "ekill", "--yes", "57");
+    accept_command(w);
+    assert_int_equal(answer_done(w, WIRE_kill), 57);
+    assert_int_equal(finish(w), 0);
+    close(terminal);
+    terminal = RUN_AT_TERMINAL(w, "", "ekill", "57[3-1]");
+    assert_int_equal(finish(w), 2);
+    close(terminal);
+}
+
 static void test_signal(void **data)
 {
     static const char *const names[] = {"USR1", "sigusr1", "10"};
@@ -162,7 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_ELMER(test_kill),   WITH_ELMER(test_cancel), WITH_ELMER(test_ids),
-        WITH_ELMER(test_signal), WITH_ELMER(test_usage),
+        WITH_ELMER(test_signal), WITH_ELMER(test_usage),  WITH_ELMER(test_asked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
