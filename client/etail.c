@@ -1,8 +1,9 @@
 /* etail.c - show what a job writes.
  *
- * The last lines are looked for from the end, part by part, so far and no further; then all is copied that follows.
- * With -f that goes on until the job has ended and everything is read: whether it has is asked before each look, so
- * that what it wrote last is seen. */
+ * The last lines are looked for from the end, part by part, so far and no further; then all is copied that was there at
+ * the first look: a job may write faster than we read. With -f that goes on until the job has ended and everything is
+ * read: whether it has is asked before each look, so that what it wrote last is seen. A job that is run again, perhaps
+ * on another host, is followed there. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -156,15 +157,22 @@ static int await_begin(struct elmer *elmer, const struct request *request, struc
     }
 }
 
-/* *ended: it has; unless elmer cannot be asked now, which ends nothing. */
-static void look_whether_ended(struct elmer *elmer, uint64_t id, bool *ended)
+enum now { RUNS, ENDED, RUN_AGAIN };
+
+/* RUNS, too, if elmer cannot be asked now, which ends nothing. */
+static enum now look_now(struct elmer *elmer, const struct elmer_job *job)
 {
     struct elmer_jobs *jobs;
+    enum now now = RUNS;
 
-    if (*ended || elmer_query(elmer, false, false, &id, 1, ANSWER_MS, &jobs, NULL) != ELMER_OK)
-        return;
-    *ended = jobs->count == 0 || elmer_job_ended(&jobs->items[0]);
+    if (elmer_query(elmer, false, false, &job->id, 1, ANSWER_MS, &jobs, NULL) != ELMER_OK)
+        return RUNS;
+    if (jobs->count == 0 || elmer_job_ended(&jobs->items[0]))
+        now = ENDED;
+    else if (jobs->items[0].attempt != job->attempt || !has_begun(&jobs->items[0]))
+        now = RUN_AGAIN;
     elmer_jobs_free(jobs);
+    return now;
 }
 
 /* ---- the file ---- */
@@ -208,16 +216,19 @@ static int find_lines(struct source *source, uint64_t lines, bool ended, int64_t
     return code;
 }
 
-/* All that is there from *at on. */
-static int copy(struct source *source, bool ended, int64_t *at)
+/* All that is there from *at on; all: also what comes meanwhile. */
+static int copy(struct source *source, bool ended, bool all, int64_t *at)
 {
     static struct part part;
+    int64_t end = all ? INT64_MAX : -1;
 
     for (;;) {
         int code = source_read(source, *at, ended, &part);
 
         if (code >= 0)
             return code;
+        if (end < 0)
+            end = part.size;
         if (part.size < *at) { /* it has been written anew */
             say("the file is shorter than before; from its beginning again");
             *at = 0;
@@ -225,7 +236,8 @@ static int copy(struct source *source, bool ended, int64_t *at)
         }
         if (part.count > 0 && fwrite(part.bytes, 1, part.count, stdout) == part.count) {
             *at += (int64_t)part.count;
-            continue;
+            if (*at <= end)
+                continue;
         }
         (void)fflush(stdout);
         if (source_ended_by() != 0)
@@ -234,31 +246,84 @@ static int copy(struct source *source, bool ended, int64_t *at)
     }
 }
 
+struct look {
+    struct source source;
+    int64_t at;  /* -1: where the last lines begin */
+    bool helper; /* the job does not run any more, so that its host is asked in another way */
+};
+
+static int look_at(const struct request *request, struct look *look)
+{
+    int code = -1;
+
+    if (look->at < 0) {
+        look->at = 0;
+        if (!request->all)
+            code = find_lines(&look->source, request->lines, look->helper, &look->at);
+        if (code >= 0)
+            look->at = -1;
+    }
+    return code < 0 ? copy(&look->source, look->helper, request->follow, &look->at) : code;
+}
+
+/* An exit code; -1: all has been shown; -2: the job is run again. */
+enum { SHOW_AGAIN = -2 };
+static int show_all(struct elmer *elmer, const struct request *request, const struct elmer_job *job, struct look *look)
+{
+    enum now now = elmer_job_ended(job) ? ENDED : RUNS;
+
+    for (;;) {
+        int code;
+
+        look->helper = look->helper || now == ENDED;
+        code = look_at(request, look);
+        if (code >= 0 && (code != EXIT_JOB || look->helper)) /* EXIT_JOB: it does not run */
+            return code;
+        if (code < 0 && (now == ENDED || !request->follow))
+            return -1;
+        if (request->follow)
+            poll(NULL, 0, LOOK_MS);
+        now = look_now(elmer, job);
+        if (now == RUN_AGAIN)
+            return SHOW_AGAIN;
+        look->helper = !request->follow; /* its processes may be ending */
+    }
+}
+
 static int show(struct elmer *elmer, const struct request *request, const struct elmer_job *job)
 {
-    struct source source;
-    int code = source_open(&source, elmer, job, request->rank, request->errors);
-    bool ended = elmer_job_ended(job), last;
-    int64_t at = 0;
+    struct look look = {.at = -1};
+    int code = source_open(&look.source, elmer, job, request->rank, request->errors);
 
-    if (code < 0 && !request->all)
-        code = find_lines(&source, request->lines, ended, &at);
     if (code < 0)
-        code = copy(&source, ended, &at);
-    for (last = ended || !request->follow; code < 0 && !last;) {
-        poll(NULL, 0, LOOK_MS);
-        look_whether_ended(elmer, request->id, &ended);
-        last = ended; /* what it has written is all there now */
-        code = copy(&source, ended, &at);
+        code = show_all(elmer, request, job, &look);
+    source_close(&look.source);
+    return code == -1 ? EXIT_DONE : code;
+}
+
+/* All attempts of a job that is followed; the second one from its beginning. */
+static int follow(struct elmer *elmer, struct request *request)
+{
+    struct elmer_jobs *jobs;
+    int code;
+
+    for (;;) {
+        code = await_begin(elmer, request, &jobs);
+        if (code >= 0)
+            return code;
+        code = show(elmer, request, &jobs->items[0]);
+        elmer_jobs_free(jobs);
+        if (code != SHOW_AGAIN)
+            return code;
+        if (request->follow)
+            say("job %" PRIu64 " is run again; its output from the beginning", request->id);
+        request->all = request->follow;
     }
-    source_close(&source);
-    return code < 0 ? EXIT_DONE : code;
 }
 
 int main(int argc, char **argv)
 {
     struct request request = {.lines = LINES_DEFAULT};
-    struct elmer_jobs *jobs;
     struct elmer *elmer;
     int code;
 
@@ -271,11 +336,7 @@ int main(int argc, char **argv)
     }
     code = find(elmer, &request);
     if (code < 0)
-        code = await_begin(elmer, &request, &jobs);
-    if (code < 0) {
-        code = show(elmer, &request, &jobs->items[0]);
-        elmer_jobs_free(jobs);
-    }
+        code = follow(elmer, &request);
     elmer_close(elmer);
     free(request.ref.tasks);
     source_leave();

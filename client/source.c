@@ -160,7 +160,7 @@ static int ask(const struct source *source, uint64_t job, uint32_t rank, bool er
            ended_by == 0 && mono_ms(mono_now()) < deadline)
         poll(NULL, 0, PAUSE_MS);
     if (result == ELMER_WRONG_STATE)
-        return EXIT_JOB; /* it has just ended: not said, the caller knows another way */
+        return EXIT_JOB; /* it has just ended, or goes back into the queue: not said, the caller looks */
     if (result != ELMER_OK)
         return say_result(result, &error);
     part->offset = read->offset;
@@ -242,7 +242,7 @@ static int read_there(struct source *source, int64_t offset, bool ended, struct 
 
     if (!ended && source->helper == 0)
         code = ask(source, source->job, source->rank, source->errors, offset, part);
-    if (code != EXIT_JOB) /* it is done, or cannot be */
+    if (code != EXIT_JOB || !ended) /* it is done, or cannot be */
         return code;
     for (int i = 0; i < HELPERS && code == EXIT_JOB; i++) { /* one lives for a minute: too short for much output */
         code = source->helper == 0 ? start_helper(source) : -1;

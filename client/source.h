@@ -36,7 +36,7 @@ void source_leave(void);
 int source_open(struct source *source, struct elmer *elmer, const struct elmer_job *job, uint32_t rank, bool errors);
 void source_close(struct source *source);
 /* From offset on; negative: so far before the end. Returns an exit code; -1: good. ended: the job has, so that its
- * host has to be asked in another way. */
+ * host has to be asked in another way; without it EXIT_JOB says that the job does not run now. */
 int source_read(struct source *source, int64_t offset, bool ended, struct part *part);
 
 #endif

@@ -311,6 +311,63 @@ static void test_follow(void **data)
     assert_string_equal(w->stderr_text, "etail: job 5 is queued; waiting for it\n");
 }
 
+/* A job that writes faster than it is read: what was there at the first look. */
+static void test_writes_on(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = job("running", there);
+
+    RUN(w, "etail", "-n", "all", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    answer_part(w, 5, 0, 0, 4, "610a");
+    answer_part(w, 5, 2, 2, 6, "620a");
+    answer_part(w, 5, 4, 4, 8, "630a");
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "a\nb\nc\n");
+}
+
+/* Its host is lost while it is followed, and it goes back into the queue. */
+static void test_follow_again(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view queued = job("queued", NULL), view = job("running", there), ended = job("done", there),
+                         ending = job("ending", there), again;
+
+    view.output = ended.output = "100%%";
+    again = view;
+    again.attempt = ended.attempt = 2;
+    RUN(w, "etail", "-f", "-n", "all", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    answer_part(w, 5, 0, 0, 2, "610a");
+    answer_part(w, 5, 2, 2, 2, "");
+    answer_query(w, &view);
+    answer_error(w, WIRE_read_output, WIRE_CODE_WRONG_STATE, "job 5 is ending");
+    answer_query(w, &ending);
+    answer_error(w, WIRE_read_output, WIRE_CODE_WRONG_STATE, "job 5 is queued");
+    answer_query(w, &queued);
+    answer_query(w, &queued);
+    answer_query(w, &again);
+    answer_part(w, 5, 0, 0, 2, "620a");
+    answer_part(w, 5, 2, 2, 2, "");
+    answer_query(w, &ended);
+    serve_helper(w, 2, 2, "");
+    expect_kill(w);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "a\nb\n");
+    assert_string_equal(w->stderr_text, "etail: job 5 is run again; its output from the beginning\n"
+                                        "etail: job 5 is queued; waiting for it\n");
+    RUN(w, "etail", "5"); /* without -f */
+    accept_command(w);
+    answer_query(w, &view);
+    answer_error(w, WIRE_read_output, WIRE_CODE_WRONG_STATE, "job 5 is queued");
+    answer_query(w, &queued);
+    answer_query(w, &queued);
+    assert_int_equal(finish(w), 3);
+    assert_string_equal(w->stderr_text, "etail: job 5 has written nothing: it is queued\n");
+}
+
 static void test_nothing(void **data)
 {
     struct world *w = *data;
@@ -371,6 +428,8 @@ int main(void)
         WITH_ELMER(test_far_after_the_end),
         WITH_ELMER(test_far_no_helper),
         WITH_ELMER(test_follow),
+        WITH_ELMER(test_writes_on),
+        WITH_ELMER(test_follow_again),
         WITH_ELMER(test_ended_by_a_signal),
         WITH_ELMER(test_ended_while_the_helper_waits),
         WITH_ELMER(test_no_reader),
