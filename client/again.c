@@ -79,12 +79,14 @@ static int choose_named(struct again *again, const char *named)
     return -1;
 }
 
-/* What is said of these; one of which nothing is said is not in the history any more, and counts as ended. */
+/* What is said of these; one of which nothing is said is not in the history any more, and counts as ended; or it was
+ * cancelled before it began. */
 static int judge(bool failed, struct again *again, const struct elmer_jobs *jobs, const uint32_t *ordinals,
                  size_t count)
 {
     for (size_t i = 0; failed && i < count; i++)
         again->chosen[ordinals[i]] = false;
+    again->nforgotten += (uint32_t)(count - jobs->count);
     for (size_t i = 0; i < jobs->count; i++) {
         const struct elmer_job *job = &jobs->items[i];
 
@@ -101,6 +103,24 @@ static void count_chosen(struct again *again)
     again->nchosen = 0;
     for (uint32_t i = 0; i < again->all.count; i++)
         again->nchosen += again->chosen[i];
+}
+
+/* How the forgotten ones have ended nobody knows, but how many have failed in all. */
+static uint32_t tell_forgotten(const struct again *again)
+{
+    uint32_t missing = again->nfailed > again->nchosen ? again->nfailed - again->nchosen : 0;
+
+    if (missing > again->nforgotten)
+        missing = again->nforgotten;
+    if (missing > 0 && again->some)
+        say("array %" PRIu64 ": of those named %" PRIu32 " cannot be found in the history, so that it is not known "
+            "whether they have failed; without --failed they are run",
+            again->id, again->nforgotten);
+    else if (missing > 0)
+        say("array %" PRIu64 ": %" PRIu32 " of the %" PRIu32 " tasks that have failed are not in the history any more, "
+            "and are not run; name them without --failed, like %" PRIu64 "[%" PRIu32 "]",
+            again->id, missing, again->nfailed, again->id, tasks_index(&again->all, 0));
+    return missing;
 }
 
 static int look_at_tasks(struct elmer *elmer, bool failed, struct again *again)
@@ -129,6 +149,8 @@ static int look_at_tasks(struct elmer *elmer, bool failed, struct again *again)
     free(ordinals);
     free(ids);
     count_chosen(again);
+    if (code < 0 && failed && tell_forgotten(again) > 0)
+        return again->nchosen > 0 ? -1 : EXIT_JOB;
     if (code < 0 && again->nchosen == 0) {
         say("none of the tasks of array %" PRIu64 "%s has failed", again->id, again->some ? " that are named" : "");
         code = EXIT_JOB;
@@ -144,6 +166,7 @@ static int look_at_array(struct elmer *elmer, bool failed, struct again *again, 
 
     again->id = array->id;
     again->is_array = true;
+    again->nfailed = array->tasks_failed;
     if (tasks_parse(array->tasks, true, &again->all, why) < 0) {
         say("array %" PRIu64 ": %s", array->id, why);
         return EXIT_REFUSED;

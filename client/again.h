@@ -13,6 +13,7 @@ struct again {
     bool is_array, some; /* some: of the tasks */
     bool *chosen;        /* [all.count] */
     uint32_t nchosen;
+    uint32_t nfailed, nforgotten; /* of the array so far; of those looked at: of which elmer says nothing */
 };
 
 /* What is named there, or of that what has failed. -1: again has it (chosen is the caller's then, as in any case); else

@@ -104,6 +104,11 @@ static int take_script(struct request *request, struct elmer_submission *s)
     const char *const *arguments;
     const char *name = script_of_command(s->command, &arguments);
 
+    if (script_is_foreign(s->command)) {
+        say("it ran a script that another version of esubmit has sent, and would run an empty one: submit the script "
+            "again by esubmit");
+        return EXIT_REFUSED;
+    }
     if (!name && request->script.text)
         return usage_error("--script: this job was no script");
     if (!name)

@@ -362,3 +362,12 @@ const char *script_of_command(const char *const *command, const char *const **ar
     *arguments = command + 6;
     return command[3];
 }
+
+bool script_is_foreign(const char *const *command)
+{
+    const char *const *arguments;
+
+    return command[0] && command[1] && command[2] && strcmp(command[0], "/bin/sh") == 0 &&
+           strcmp(command[1], "-c") == 0 && strstr(command[2], "$" SCRIPT_VARIABLE) &&
+           !script_of_command(command, &arguments);
+}

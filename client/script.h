@@ -38,6 +38,8 @@ int script_read_input(struct script *script);
 /* A command that script_command() has made for a job: the name of the script, and where its arguments begin. NULL: it
  * is another one. */
 const char *script_of_command(const char *const *command, const char *const **arguments);
+/* Such a command, but of another version of these programs. */
+bool script_is_foreign(const char *const *command);
 /* Any text file, for eretry --script: as script_read_file(), but it must be readable, and needs no #ELMER lines. */
 int script_read_again(struct script *script, const char *path);
 const char *const *script_command(struct script *script, char **arguments);

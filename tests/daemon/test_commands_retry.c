@@ -136,6 +136,42 @@ static void failed_tasks(void **data)
     assert_string_equal(w->stderr_text, "eretry: none of the tasks of array 57 that are named has failed\n");
 }
 
+/* Of tasks that the history has forgotten the array knows how many have failed. */
+static void forgotten_tasks(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view array = array_view("done"),
+                         tasks[] = {task_view(1, "done", 0, "exited"), task_view(2, "done", 1, "exited")};
+    struct wire_message submit;
+
+    array.tasks_failed = 3;
+    RUN(w, "eretry", "57", "--failed");
+    accept_command(w);
+    answer_query(w, 57, &array, 1);
+    answer_query(w, 58, tasks, 2);
+    answer_asked(w, 57, command, 2, "2-10:2%2", "");
+    submit = take_submit(w, "4%2", "");
+    wire_message_fini(&submit);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stderr_text,
+                        "eretry: array 57: 2 of the 3 tasks that have failed are not in the history any more, and are "
+                        "not run; name them without --failed, like 57[2]\n"
+                        "array 42: 1 task of array 57 again, queued\n");
+    RUN(w, "eretry", "57[2,6-10:2]", "--failed");
+    accept_command(w);
+    answer_query(w, 57, &array, 1);
+    answer_query(w, 58, tasks, 1);
+    assert_int_equal(finish(w), 3);
+    assert_non_null(strstr(w->stderr_text, "array 57: of those named 3 cannot be found in the history"));
+    RUN(w, "eretry", "57", "--failed");
+    accept_command(w);
+    answer_query(w, 57, &array, 1);
+    answer_query(w, 58, tasks, 0);
+    assert_int_equal(finish(w), 3);
+    assert_non_null(strstr(w->stderr_text, "3 of the 3 tasks that have failed are not in the history any more"));
+    assert_null(strstr(w->stderr_text, "none of the tasks"));
+}
+
 static void tasks_that_are_named(void **data)
 {
     struct world *w = *data;
@@ -288,6 +324,14 @@ static void a_script(void **data)
     answer_asked(w, 41, words, 7, "", "");
     assert_int_equal(finish(w), 2);
     assert_non_null(strstr(w->stderr_text, "it ran the script 's.sh', and the text of a script is not kept"));
+    words[2] = "printf %s \"$ELMER_SCRIPT\" >s; sh s"; /* of another version */
+    RUN(w, "eretry", "--script", path, "41");
+    accept_command(w);
+    answer_query(w, 41, &failed, 1);
+    answer_asked(w, 41, words, 7, "", "");
+    assert_int_equal(finish(w), 1);
+    assert_non_null(strstr(w->stderr_text, "it ran a script that another version of esubmit has sent"));
+    words[2] = submit.u.submit.command.items[2];
     (void)file_of(w, "s.sh", "#!/bin/bash\necho changed\n");
     RUN(w, "eretry", "--script", path, "41");
     accept_command(w);
@@ -365,8 +409,8 @@ static void bad_files(void **data)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(failed_tasks), TEST(tasks_that_are_named), TEST(several_arrays), TEST(one_job),
-        TEST(a_script),     TEST(lines_of_a_file),      TEST(bad_files)};
+    const struct CMUnitTest tests[] = {TEST(failed_tasks),    TEST(forgotten_tasks), TEST(tasks_that_are_named),
+                                       TEST(several_arrays),  TEST(one_job),         TEST(a_script),
+                                       TEST(lines_of_a_file), TEST(bad_files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
