@@ -38,7 +38,6 @@ typedef void (*put_cell)(FILE *out, const struct elmer_job *job, int64_t now_ms)
     }
 
 /* clang-format off */
-COUNT_CELL(id)
 COUNT_CELL(attempt)
 COUNT_CELL(nprocs)
 COUNT_CELL(ahead)
@@ -52,6 +51,28 @@ TIME_CELL(submitted)
 TIME_CELL(started)
 TIME_CELL(ended)
 /* clang-format on */
+
+CELL(id)
+{
+    char text[WORDS_MAX];
+
+    (void)now_ms;
+    fputs(words_id(text, job), out);
+}
+
+CELL(array)
+{
+    (void)now_ms;
+    if (job->array)
+        fprintf(out, "%" PRIu64, job->array);
+}
+
+CELL(index)
+{
+    (void)now_ms;
+    if (job->array)
+        fprintf(out, "%d", job->index);
+}
 
 CELL(level)
 {
@@ -136,6 +157,8 @@ static const struct known {
     {"nprocs", {"NPROCS", true, false}, put_nprocs},
     {"ahead", {"AHEAD", true, false}, put_ahead},
     {"attempt", {"ATTEMPT", true, false}, put_attempt},
+    {"array", {"ARRAY", true, false}, put_array},
+    {"index", {"INDEX", true, false}, put_index},
     {"time", {"TIME", true, false}, put_time},
     {"cpu", {"CPU", true, false}, put_cpu},
     {"levels", {"LEVELS", false, false}, put_levels},

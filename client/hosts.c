@@ -13,6 +13,7 @@
 #include "client/common.h"
 #include "client/filter.h"
 #include "client/table.h"
+#include "client/words.h"
 #include "lib/base/bytes.h"
 
 enum { LEVELS_MAX = 16, BEFORE_MAX = 7 /* columns */, COLUMNS_MAX = BEFORE_MAX + LEVELS_MAX + 1, SMALL = 48 };
@@ -64,13 +65,14 @@ static char *at_level(const struct seen *seen, const char *host, int level)
     size_t size, count;
     FILE *out = must(open_memstream(&text, &size));
     const char *between = "";
+    char id[WORDS_MAX];
 
     for (size_t i = 0; i < seen->jobs->count; i++) {
         const struct elmer_job *job = &seen->jobs->items[i];
 
         if (job->level != level || (count = share_of(job, host)) == 0)
             continue;
-        fprintf(out, "%s%" PRIu64 " %s", between, job->id, job->user);
+        fprintf(out, "%s%s %s", between, words_id(id, job), job->user);
         if (count > 1)
             fprintf(out, "*%zu", count);
         between = ", ";

@@ -62,15 +62,6 @@ static const char *number(char *text, long long value)
     return text;
 }
 
-/* "57[12]" for a task of an array. */
-static const char *job_id(char *text, const struct elmer_job *job)
-{
-    if (!job->array)
-        return number(text, (long long)job->id);
-    snprintf(text, SMALL, "%llu[%d]", (unsigned long long)job->array, job->index);
-    return text;
-}
-
 /* "4x6" for a mesh. */
 static const char *processors(char *text, const struct elmer_job *job)
 {
@@ -109,7 +100,7 @@ static void add_running(struct table *table, const struct elmer_job *job, int64_
     char id[SMALL], now[SMALL], lev[SMALL], nprocs[SMALL], time[SMALL];
     char *where = words_hosts(job);
 
-    table_add(table, (const char *[CELLS_MAX]){job_id(id, job), name(job), job->user, state(now, job),
+    table_add(table, (const char *[CELLS_MAX]){words_id(id, job), name(job), job->user, state(now, job),
                                                level(lev, job->level), processors(nprocs, job),
                                                words_duration(time, job->started_ms, job->ended_ms, now_ms), where});
     free(where);
@@ -119,7 +110,7 @@ static void add_queued(struct table *table, const struct elmer_job *job)
 {
     char id[SMALL], nprocs[SMALL], ahead[SMALL], time[SMALL];
 
-    table_add(table, (const char *[CELLS_MAX]){job_id(id, job), name(job), job->user, job->state,
+    table_add(table, (const char *[CELLS_MAX]){words_id(id, job), name(job), job->user, job->state,
                                                processors(nprocs, job), number(ahead, job->ahead),
                                                words_local_time(time, job->submitted_ms), why(job)});
 }
@@ -129,10 +120,10 @@ static void add_ended(struct table *table, const struct elmer_job *job, int64_t 
     char id[SMALL], now[SMALL], nprocs[SMALL], time[SMALL], ended[SMALL], result[SMALL];
     char *where = words_hosts(job);
 
-    table_add(table,
-              (const char *[CELLS_MAX]){job_id(id, job), name(job), job->user, state(now, job), processors(nprocs, job),
-                                        words_duration(time, job->started_ms, job->ended_ms, now_ms), where,
-                                        words_local_time(ended, job->ended_ms), words_outcome(result, job), why(job)});
+    table_add(table, (const char *[CELLS_MAX]){
+                         words_id(id, job), name(job), job->user, state(now, job), processors(nprocs, job),
+                         words_duration(time, job->started_ms, job->ended_ms, now_ms), where,
+                         words_local_time(ended, job->ended_ms), words_outcome(result, job), why(job)});
     free(where);
 }
 
@@ -173,7 +164,7 @@ static void add_history(struct table *table, const struct elmer_job *job, int64_
     char *where = words_hosts(job);
 
     table_add(table,
-              (const char *[CELLS_MAX]){job_id(id, job), job->name, job->user, processors(nprocs, job),
+              (const char *[CELLS_MAX]){words_id(id, job), job->name, job->user, processors(nprocs, job),
                                         words_duration(time, job->started_ms, job->ended_ms, now_ms),
                                         cpu_time(cpu, job), levels(at, job), where,
                                         words_local_time(ended, job->ended_ms), words_outcome(result, job), why(job)});

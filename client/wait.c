@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "client/common.h"
+#include "client/words.h"
 #include "lib/base/clock.h"
 
 enum { ROUND_MS = 30000, PAUSE_MS = 500, LAST_MS = 500 };
@@ -51,13 +52,14 @@ void wait_catch_signals(uint64_t job)
 
 static void say_reason(const struct elmer_job *job)
 {
-    unsigned long long id = job->id;
     const char *what = job->ntasks > 0 ? "array" : "job";
+    char id[WORDS_MAX];
 
+    words_id(id, job);
     if (strcmp(job->state, "cancelled") == 0)
-        say("%s %llu was cancelled%s%s", what, id, job->reason[0] ? ": " : "", job->reason);
+        say("%s %s was cancelled%s%s", what, id, job->reason[0] ? ": " : "", job->reason);
     else
-        say("%s %llu has ended (%s)%s%s", what, id, job->reason_code[0] ? job->reason_code : "no reason known",
+        say("%s %s has ended (%s)%s%s", what, id, job->reason_code[0] ? job->reason_code : "no reason known",
             job->reason[0] ? ": " : "", job->reason);
 }
 
@@ -73,8 +75,10 @@ int wait_status(const struct elmer_job *job)
     if (killed || tasks)
         say_reason(job);
     if (job->signal > 0) {
+        char id[WORDS_MAX];
+
         if (!killed && !tasks)
-            say("job %llu died by signal %d (%s)", (unsigned long long)job->id, job->signal, strsignal(job->signal));
+            say("job %s died by signal %d (%s)", words_id(id, job), job->signal, strsignal(job->signal));
         return 128 + job->signal;
     }
     if (job->exit_status >= 0)

@@ -13,6 +13,7 @@
 #include "client/answers.h"
 #include "client/common.h"
 #include "client/table.h"
+#include "client/words.h"
 
 enum { NAMED = 6 /* hosts; of more only the number is told */ };
 
@@ -34,11 +35,11 @@ static void put_line(const char *format, const char *text)
     free(clean);
 }
 
-static void show_running(const struct wire_explained *job)
+static void show_running(const struct wire_explained *job, const char *id)
 {
     bool first = true;
 
-    printf("Job %" PRIu64 " does not wait: it is %s", job->job, job->state);
+    printf("Job %s does not wait: it is %s", id, job->state);
     if (job->level >= 0)
         printf(" at level %" PRId64, job->level);
     for (size_t i = 0; i < job->above.count; i++, first = false)
@@ -46,9 +47,9 @@ static void show_running(const struct wire_explained *job)
     puts(".");
 }
 
-static void show_job(const struct wire_explained *job)
+static void show_job(const struct wire_explained *job, const char *id)
 {
-    printf("Job %" PRIu64 " is %s", job->job, job->state);
+    printf("Job %s is %s", id, job->state);
     put_line(": %s\n", *job->reason ? job->reason : job->reason_code);
     if (job->first) {
         printf("The first of those ahead that waits for processors is job %" PRIu64, job->first);
@@ -127,15 +128,28 @@ static void show_helps(const struct answers *answers)
     free(helps);
 }
 
-static void show(const struct answers *answers, size_t width)
+/* names: where a task has its array and index; NULL: not known. */
+static const char *name_of(char text[WORDS_MAX], uint64_t id, const struct elmer_jobs *names)
+{
+    const struct elmer_job plain = {.id = id}, *job = &plain;
+
+    for (size_t i = 0; names && i < names->count; i++)
+        if (names->items[i].id == id)
+            job = &names->items[i];
+    return words_id(text, job);
+}
+
+static void show(const struct answers *answers, const struct elmer_jobs *names, size_t width)
 {
     const struct wire_explained *job = &answers->pages[0].u.explained;
+    char id[WORDS_MAX];
 
+    name_of(id, job->job, names);
     if (!waits(job)) {
-        show_running(job);
+        show_running(job, id);
         return;
     }
-    show_job(job);
+    show_job(job, id);
     show_hosts(answers, width);
     show_helps(answers);
 }
@@ -202,9 +216,19 @@ static bool ask(struct elmer *elmer, uint64_t id, struct answers *answers, int *
     return result == ELMER_OK;
 }
 
+static bool has_tasks(const struct ref *refs, size_t nrefs)
+{
+    size_t i = 0;
+
+    while (i < nrefs && !refs[i].tasks)
+        i++;
+    return i < nrefs;
+}
+
 int why_show(const struct ref *refs, size_t nrefs, bool json, size_t width)
 {
     struct elmer *elmer = open_elmer();
+    struct elmer_jobs *names = NULL;
     json_t *jobs;
     uint64_t *ids;
     size_t nids;
@@ -218,6 +242,8 @@ int why_show(const struct ref *refs, size_t nrefs, bool json, size_t width)
         elmer_close(elmer);
         return worst;
     }
+    if (!json && has_tasks(refs, nrefs))
+        (void)elmer_query(elmer, false, false, ids, nids, ANSWER_MS, &names, NULL);
     jobs = must(json_array());
     worst = EXIT_DONE;
     for (size_t i = 0; i < nids && worst != EXIT_UNREACHABLE; i++) {
@@ -229,11 +255,12 @@ int why_show(const struct ref *refs, size_t nrefs, bool json, size_t width)
             else if (i > 0)
                 puts("");
             if (!json)
-                show(&answers, width);
+                show(&answers, names, width);
         }
         answers_free(&answers);
     }
     free(ids);
+    elmer_jobs_free(names);
     elmer_close(elmer);
     if (json)
         put_json(jobs);

@@ -3,12 +3,22 @@
 
 #include "client/words.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "client/common.h"
 #include "lib/base/bytes.h"
+
+const char *words_id(char text[WORDS_MAX], const struct elmer_job *job)
+{
+    if (job->array)
+        snprintf(text, WORDS_MAX, "%" PRIu64 "[%d]", job->array, job->index);
+    else
+        snprintf(text, WORDS_MAX, "%" PRIu64, job->id);
+    return text;
+}
 
 const char *words_duration(char text[WORDS_MAX], int64_t from_ms, int64_t to_ms, int64_t now_ms)
 {

@@ -9,6 +9,8 @@
 
 enum { WORDS_MAX = 64 };
 
+/* "57[12]" for a task of an array. */
+const char *words_id(char text[WORDS_MAX], const struct elmer_job *job);
 /* From start to end (-1: now), as 1:02:03 or 2d01:02:03; "": it has not begun. text or "". */
 const char *words_duration(char text[WORDS_MAX], int64_t from_ms, int64_t to_ms, int64_t now_ms);
 const char *words_local_time(char text[WORDS_MAX], int64_t ms); /* Unix time; "": not known */

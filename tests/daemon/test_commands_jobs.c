@@ -129,6 +129,15 @@ static void test_wait(void **data)
     RUN(w, "ewait", "5");
     accept_command(w);
     answer_query(w, views, 1);
+    views[0] = done_view(5, -1, 9, "exited", "");
+    views[0].array = 2;
+    views[0].index = 12;
+    answer_wait(w, 5, views[0]);
+    assert_int_equal(finish(w), 128 + 9);
+    assert_non_null(strstr(w->stderr_text, "job 2[12] died by signal 9"));
+    RUN(w, "ewait", "5");
+    accept_command(w);
+    answer_query(w, views, 1);
     views[0] = view_of(5, "x", "cancelled");
     views[0].reason_code = "never";
     views[0].reason = "it can never run: job 4 did not end well";

@@ -220,6 +220,26 @@ static void test_why_it_runs(void **data)
     wire_message_fini(&query);
     assert_int_equal(finish(w), 0);
     assert_string_equal(w->stdout_text, "Job 5 does not wait: it is running at level 2, below job 3, 4.\n");
+    RUN(w, "equery", "--why", "3[7]");
+    accept_command(w);
+    for (int i = 0; i < 2; i++) { /* for its id, then for its name */
+        struct wire_job_view view = view_of(i ? 5 : 3, "x", "running");
+
+        query = peer_expect(&w->elmer, WIRE_query);
+        view.tasks = "6-9";
+        view.ntasks = i ? 0 : 4;
+        view.array = i ? 3 : 0;
+        view.index = 7;
+        answer_jobs(w, query.id, &view, 1, false);
+        wire_message_fini(&query);
+    }
+    query = peer_expect(&w->elmer, WIRE_explain);
+    assert_int_equal(query.u.explain.job, 5);
+    answer.id = query.id;
+    peer_send(&w->elmer, &answer);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "Job 3[7] does not wait: it is running at level 2, below job 3, 4.\n");
     RUN(w, "equery", "--why", "5");
     accept_command_of_minor(w, 6);
     assert_int_equal(finish(w), 1);
@@ -259,7 +279,15 @@ static void answer_hosts(struct world *w)
                                       .memory_free_bytes = -1}};
     struct wire_running_line running[] = {
         {.job = 7, .user = "alice", .name = "a", .state = "running", .level = 0, .nprocs = 2, .processors = {here, 2}},
-        {.job = 9, .user = "bob", .name = "", .state = "running", .level = 2, .nprocs = 1, .processors = {there, 1}}};
+        {.job = 9,
+         .user = "bob",
+         .name = "",
+         .state = "running",
+         .level = 2,
+         .nprocs = 1,
+         .processors = {there, 1},
+         .array = 8,
+         .index = 1}};
     struct wire_message query = peer_expect(&w->elmer, WIRE_query_hosts),
                         message = {.type = WIRE_hosts, .id = query.id};
 
@@ -285,9 +313,10 @@ static void test_hosts(void **data)
     answer_hosts(w);
     assert_string_equal(
         w->stdout_text,
-        "HOST  STATE    CPUS  BUSY  OUTSIDE      FREE MEMORY       ASKED FOR  L0         L1  L2     REASON\n"
-        "ws1   up          2  93 %     43 %  3.0 of 16.0 GiB  2 GiB of 8 GiB  7 alice*2  -   9 bob  -\n"
-        "ws2   drained    16     -        -                -               -  -          -   -      drained: it takes "
+        "HOST  STATE    CPUS  BUSY  OUTSIDE      FREE MEMORY       ASKED FOR  L0         L1  L2        REASON\n"
+        "ws1   up          2  93 %     43 %  3.0 of 16.0 GiB  2 GiB of 8 GiB  7 alice*2  -   8[1] bob  -\n"
+        "ws2   drained    16     -        -                -               -  -          -   -         drained: it "
+        "takes "
         "no new "
         "jobs\n");
     asked_bytes = 0; /* then nobody has to read of it */
@@ -295,8 +324,8 @@ static void test_hosts(void **data)
     accept_command(w);
     answer_hosts(w);
     assert_string_equal(w->stdout_text,
-                        "HOST  STATE  CPUS  BUSY  OUTSIDE      FREE MEMORY  L0         L1  L2     REASON\n"
-                        "ws1   up        2  93 %     43 %  3.0 of 16.0 GiB  7 alice*2  -   9 bob  -\n");
+                        "HOST  STATE  CPUS  BUSY  OUTSIDE      FREE MEMORY  L0         L1  L2        REASON\n"
+                        "ws1   up        2  93 %     43 %  3.0 of 16.0 GiB  7 alice*2  -   8[1] bob  -\n");
     asked_bytes = (uint64_t)2 << 30;
     RUN(w, "equery", "--hosts", "--host", "ws1", "--json");
     accept_command(w);

@@ -314,6 +314,15 @@ static void test_format(void **data)
                            "  7  prog  alice  done       -       3      4        1  1:02:03  2.25s  L0 1.5s  L1 0.0s  "
                            "ws1*2,ws2"));
     assert_non_null(strstr(w->stdout_text, "exit 3  -       ./prog -x 'a b'  /home/alice  ws1:/home/alice/out\n"));
+    view.array = 4;
+    view.index = 12;
+    RUN(w, "equery", "--format", "id,array,index,name", "7");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query);
+    answer_jobs(w, query.id, &view, 1, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_non_null(strstr(w->stdout_text, "  JOB  ARRAY  INDEX  NAME\n4[12]      4     12  prog\n"));
     RUN(w, "equery", "--format", "id,nmae");
     assert_int_equal(finish(w), 2);
     assert_non_null(strstr(w->stderr_text, "--format: 'nmae' is no column; there are id, name, user,"));
