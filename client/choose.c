@@ -125,7 +125,7 @@ struct count {
     size_t nids;
 };
 
-/* An array is its tasks that have not ended; the question is not about more ids than one query takes. */
+/* An array is its tasks that have not ended. */
 static int add_arrays(struct count *count)
 {
     struct elmer_error error = {{0}};
@@ -135,8 +135,7 @@ static int add_arrays(struct count *count)
 
     if (!elmer)
         return count->nids > 0 ? EXIT_REFUSED : -1;
-    result = elmer_query(elmer, false, false, count->ids, count->nids < REFS_IDS ? count->nids : REFS_IDS, ANSWER_MS,
-                         &jobs, &error);
+    result = elmer_query(elmer, false, false, count->ids, count->nids, ANSWER_MS, &jobs, &error);
     elmer_close(elmer);
     if (result != ELMER_OK)
         return say_result(result, &error);

@@ -206,19 +206,17 @@ static int parse(struct request *request, int argc, char **argv)
 /* Ids without a job: said, one by one. */
 static int check_ids(const struct request *request, const struct elmer_jobs *jobs)
 {
+    bool *found = refs_found(request->ids, request->nids, jobs);
     int code = EXIT_DONE;
 
     for (size_t i = 0; i < request->nids; i++) {
-        bool found = false;
-
-        for (size_t j = 0; j < jobs->count && !found; j++)
-            found = jobs->items[j].id == request->ids[i];
-        if (found)
+        if (found[i])
             continue;
         say("there is no job %llu%s; equery without an id shows those that run or wait",
             (unsigned long long)request->ids[i], request->running || request->queued ? " in the list asked for" : "");
         code = EXIT_JOB;
     }
+    free(found);
     return code;
 }
 

@@ -113,6 +113,7 @@ static int check_ids(struct elmer *elmer, const struct request *request)
     struct elmer_error error = {{0}};
     struct elmer_jobs *jobs = NULL;
     int result, code = -1;
+    bool *found;
 
     do {
         int64_t left = request->until_ms - mono_ms(mono_now());
@@ -126,16 +127,14 @@ static int check_ids(struct elmer *elmer, const struct request *request)
         say("%s", error.text);
         return EXIT_ELMER;
     }
+    found = refs_found(request->ids, request->nids, jobs);
     for (size_t i = 0; i < request->nids; i++) {
-        bool found = false;
-
-        for (size_t j = 0; j < jobs->count && !found; j++)
-            found = jobs->items[j].id == request->ids[i];
-        if (found)
+        if (found[i])
             continue;
         say("there is no job %llu", (unsigned long long)request->ids[i]);
         code = EXIT_ELMER;
     }
+    free(found);
     elmer_jobs_free(jobs);
     return code;
 }

@@ -50,15 +50,66 @@ struct ids {
 
 static bool add(struct ids *ids, uint64_t id)
 {
-    for (size_t i = 0; i < ids->count; i++)
-        if (ids->items[i] == id)
-            return true;
     if (ids->count == REFS_IDS) {
-        usage_error("these are more than %d jobs and tasks; name fewer at a time", REFS_IDS);
+        usage_error("these are more than %d jobs and tasks; name fewer at a time, like 57[1-%d]", REFS_IDS, REFS_IDS);
         return false;
     }
     ids->items[ids->count++] = id;
     return true;
+}
+
+struct place {
+    uint64_t id;
+    size_t at;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct place *left = a, *right = b;
+
+    if (left->id != right->id)
+        return left->id < right->id ? -1 : 1;
+    return left->at < right->at ? -1 : left->at > right->at;
+}
+
+/* Of those that are named twice the first stays. */
+static void remove_twins(struct ids *ids)
+{
+    struct place *places = must(calloc(ids->count + 1, sizeof(*places)));
+    size_t kept = 0;
+
+    for (size_t i = 0; i < ids->count; i++)
+        places[i] = (struct place){ids->items[i], i};
+    qsort(places, ids->count, sizeof(*places), compare);
+    for (size_t i = 1; i < ids->count; i++)
+        if (places[i].id == places[i - 1].id)
+            ids->items[places[i].at] = 0;
+    for (size_t i = 0; i < ids->count; i++)
+        if (ids->items[i])
+            ids->items[kept++] = ids->items[i];
+    ids->count = kept;
+    free(places);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+
+    return *left < *right ? -1 : *left > *right;
+}
+
+bool *refs_found(const uint64_t *ids, size_t count, const struct elmer_jobs *jobs)
+{
+    bool *found = must(calloc(count + 1, sizeof(*found)));
+    uint64_t *sorted = must(calloc(jobs->count + 1, sizeof(*sorted)));
+
+    for (size_t i = 0; i < jobs->count; i++)
+        sorted[i] = jobs->items[i].id;
+    qsort(sorted, jobs->count, sizeof(*sorted), compare_ids);
+    for (size_t i = 0; i < count; i++)
+        found[i] = bsearch(&ids[i], sorted, jobs->count, sizeof(*sorted), compare_ids);
+    free(sorted);
+    return found;
 }
 
 static int add_tasks(struct ids *ids, const struct ref *ref, const struct elmer_job *array)
@@ -115,6 +166,7 @@ int refs_ids(struct elmer *elmer, const struct ref *refs, size_t count, int time
         else if (!add(&ids, refs[i].id))
             code = EXIT_USAGE;
     }
+    remove_twins(&ids);
     *items = ids.items;
     *nids = ids.count;
     return code;

@@ -15,7 +15,9 @@ bool ref_parse(const char *text, struct ref *ref);
 void refs_fini(struct ref *refs, size_t count);
 /* The ids of all these, each task its own, and those that are not named twice; malloc'd. An exit code, or -1: they are
  * there. At most REFS_IDS. */
-enum { REFS_IDS = 4096 };
+enum { REFS_IDS = 100000 };
 int refs_ids(struct elmer *elmer, const struct ref *refs, size_t count, int timeout_ms, uint64_t **ids, size_t *nids);
+/* Which of these ids are among the jobs; malloc'd. */
+bool *refs_found(const uint64_t *ids, size_t count, const struct elmer_jobs *jobs);
 
 #endif

@@ -149,6 +149,8 @@ struct elmer_call {
     bool waits;                       /* for the end of a job: its answer may take a minute */
     int margin_ms;                    /* then: so long before its end elmer answers */
     int64_t round_ends_ms;            /* ... or before, at this time, to be asked again */
+    uint64_t *ids;                    /* of a query of more than one request has */
+    size_t nids, asked;               /* so many of them, with those that the request has */
     struct elmer_call *next, **place; /* all of its elmer that do not block */
     struct elmer_call *next_ended;
 };

@@ -151,6 +151,7 @@ void elmer_call_free(struct elmer_call *call)
     if (call->answer)
         call->free_answer(call->answer);
     wire_message_fini(&call->request);
+    free(call->ids);
     free(call);
 }
 

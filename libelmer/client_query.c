@@ -2,11 +2,12 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "libelmer/client.h"
 
-enum { ROUND_MS = 60000 /* elmer takes no more */, MARGIN_MS = 2000, EARLY_MS = 100 };
+enum { ROUND_MS = 60000 /* elmer takes no more */, MARGIN_MS = 2000, EARLY_MS = 100, IDS_AT_ONCE = 4096 };
 
 /* A list of lines that somebody on the way does not know is asked for as whole jobs. */
 static int then_jobs(struct client_call *call, int result)
@@ -34,15 +35,74 @@ static struct elmer_call *make(struct elmer *elmer, const struct wire_message *r
     return client_call_create(elmer, request, &call, jobs, client_jobs_free);
 }
 
+/* data: the call. */
+static int take_for_call(struct wire_message *answer, void *data)
+{
+    const struct elmer_call *call = data;
+
+    return client_jobs_take(answer, call->answer);
+}
+
+/* ---- of more ids than one request has ---- */
+
+static void ask_for(struct elmer_call *query, size_t from)
+{
+    size_t left = query->nids - from;
+
+    query->request.u.query.jobs.items = query->ids + from;
+    query->request.u.query.jobs.count = left < IDS_AT_ONCE ? left : IDS_AT_ONCE;
+    query->asked = from + query->request.u.query.jobs.count;
+}
+
+static void restart_pieces(void *data)
+{
+    struct elmer_call *query = data;
+
+    client_jobs_restart(query->answer);
+    ask_for(query, 0);
+}
+
+static int then_next(struct client_call *call, int result)
+{
+    struct elmer_call *query = call->data;
+
+    if (result == ELMER_OK && query->asked < query->nids) {
+        ask_for(query, query->asked);
+        return CLIENT_ASK;
+    }
+    if (result == ELMER_OK && client_jobs_present(query->answer) < 0)
+        return client_error(call->error, ELMER_FAILED, "out of memory");
+    return result;
+}
+
+static struct elmer_call *in_pieces(struct elmer_call *query, const uint64_t *ids, size_t nids)
+{
+    query->ids = calloc(nids, sizeof(*ids));
+    if (!query->ids) {
+        elmer_call_free(query);
+        return NULL;
+    }
+    memcpy(query->ids, ids, nids * sizeof(*ids));
+    query->nids = nids;
+    query->asked = IDS_AT_ONCE;
+    query->call.data = query;
+    query->call.take = take_for_call;
+    query->call.restart = restart_pieces;
+    query->call.then = then_next;
+    return query;
+}
+
 static struct elmer_call *query(struct elmer *elmer, bool running, bool queued, const uint64_t *ids, size_t nids)
 {
     struct client_filter filter = {.running = running, .queued = queued, .any = nids > 0 && !running && !queued};
     struct wire_message request = {.type = WIRE_query,
                                    .u.query = {.running = running || filter.any, .queued = queued || filter.any}};
+    struct elmer_call *made;
 
     request.u.query.jobs.items = (uint64_t *)(uintptr_t)ids; /* read only */
-    request.u.query.jobs.count = nids;
-    return make(elmer, &request, filter);
+    request.u.query.jobs.count = nids < IDS_AT_ONCE ? nids : IDS_AT_ONCE;
+    made = make(elmer, &request, filter);
+    return made && nids > IDS_AT_ONCE ? in_pieces(made, ids, nids) : made;
 }
 
 int elmer_query(struct elmer *elmer, bool running, bool queued, const uint64_t *ids, size_t nids, int timeout_ms,
@@ -126,13 +186,6 @@ static void set_round(struct elmer_call *wait, int64_t until_ms)
         wait->request.u.wait_any.timeout_ms = round;
 }
 
-static int take_ended(struct wire_message *answer, void *data)
-{
-    const struct elmer_call *wait = data;
-
-    return client_jobs_take(answer, wait->answer);
-}
-
 static void restart_wait(void *data)
 {
     struct elmer_call *wait = data;
@@ -168,7 +221,7 @@ static int then_ended(struct client_call *call, int result)
 static struct elmer_call *wait_for(struct elmer *elmer, const uint64_t *ids, size_t nids, int timeout_ms)
 {
     void *jobs = client_jobs_create((struct client_filter){.any = true});
-    const struct client_call call = {.take = take_ended, .restart = restart_wait, .then = then_ended};
+    const struct client_call call = {.take = take_for_call, .restart = restart_wait, .then = then_ended};
     struct wire_message request;
     struct elmer_call *wait;
 

@@ -224,6 +224,60 @@ static void test_wait_unknown(void **data)
     }
 }
 
+/* ---- arrays of more tasks than a message has ids ---- */
+
+enum { TASKS = 5000, AT_ONCE = 4096, PAGE = 256 };
+
+static void answer_piece(struct world *w, size_t from, size_t count)
+{
+    static struct wire_job_view views[TASKS];
+    struct wire_message query = peer_expect(&w->elmer, WIRE_query);
+
+    assert_int_equal(query.u.query.jobs.count, count);
+    for (size_t i = from; i < from + count; i++) {
+        assert_int_equal(query.u.query.jobs.items[i - from], 58 + i);
+        views[i] = done_view(58 + i, 0, 0, "exited", "");
+        views[i].array = 57;
+        views[i].index = (int)i + 1;
+    }
+    for (size_t i = from; i < from + count; i += PAGE)
+        answer_jobs(w, query.id, &views[i], from + count - i < PAGE ? from + count - i : PAGE, i + PAGE < from + count);
+    wire_message_fini(&query);
+}
+
+static void test_large_array(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view array = view_of(57, "x", "running");
+    struct wire_message query;
+    size_t lines = 0;
+
+    array.tasks = "1-5000";
+    array.ntasks = TASKS;
+    RUN(w, "equery", "--format", "id", "57[*]", "60");
+    accept_command(w);
+    answer_query(w, &array, 1);
+    answer_piece(w, 0, AT_ONCE);
+    query = peer_expect(&w->elmer, WIRE_query); /* and the connection breaks: all of it once more */
+    wire_message_fini(&query);
+    accept_command(w);
+    answer_piece(w, 0, AT_ONCE);
+    answer_piece(w, AT_ONCE, TASKS - AT_ONCE);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stderr_text, "");
+    for (const char *at = w->stdout_text; (at = strchr(at, '\n')); at++)
+        lines++;
+    assert_int_equal(lines, TASKS + 1);
+    assert_non_null(strstr(w->stdout_text, "\n57[5000]\n"));
+    array.tasks = "1-100000";
+    array.ntasks = 100000;
+    RUN(w, "equery", "57[*]", "57");
+    accept_command(w);
+    answer_query(w, &array, 1);
+    assert_int_equal(finish(w), 2);
+    assert_non_null(strstr(w->stderr_text, "more than 100000 jobs and tasks; name fewer at a time, like 57[1-100000]"));
+}
+
 /* ---- ehold, erelease, etop ---- */
 
 static void answer_done(struct world *w, uint64_t id, const char *text)
@@ -280,9 +334,9 @@ static void test_verbs(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_after),        WITH_ELMER(test_after_usage),  WITH_ELMER(test_wait),
-        WITH_ELMER(test_wait_any),     WITH_ELMER(test_wait_restart), WITH_ELMER(test_wait_time),
-        WITH_ELMER(test_wait_unknown), WITH_ELMER(test_verbs),
+        WITH_ELMER(test_after),       WITH_ELMER(test_after_usage),  WITH_ELMER(test_wait),
+        WITH_ELMER(test_large_array), WITH_ELMER(test_wait_any),     WITH_ELMER(test_wait_restart),
+        WITH_ELMER(test_wait_time),   WITH_ELMER(test_wait_unknown), WITH_ELMER(test_verbs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
