@@ -174,7 +174,7 @@ static int submit(const struct request *request)
     struct elmer_error error = {{0}};
     struct elmer_submitted *answer;
     struct elmer *elmer = open_elmer();
-    int result, code;
+    int result, code, told;
 
     if (!elmer)
         return EXIT_REFUSED;
@@ -188,7 +188,7 @@ static int submit(const struct request *request)
         elmer_close(elmer);
         return code;
     }
-    code = notices_submit(elmer, &request->notices, answer->job);
+    told = notices_submit(elmer, &request->notices, answer->job);
     if (request->pty.asked && !request->pty.detach) {
         struct look_options look = {.keep = request->pty.keep, .own = true};
 
@@ -201,13 +201,15 @@ static int submit(const struct request *request)
     if (request->wait)
         wait_catch_signals(answer->job);
     printf("%llu\n", (unsigned long long)answer->job);
-    code = finish_output(code < 0 ? EXIT_DONE : code);
+    code = finish_output(EXIT_DONE);
     tell(request, answer);
     tell_idle(stderr, request, answer->nhosts ? answer->hosts[0] : "", answer->nhosts > 1);
     if (request->machine.asked)
         machine_tell(elmer, answer);
     if (request->wait && code == EXIT_DONE)
         code = wait_for_job(elmer, answer->job);
+    if (code == EXIT_DONE && told >= 0)
+        code = told;
     elmer_submitted_free(answer);
     elmer_close(elmer);
     return code;

@@ -1,8 +1,9 @@
 /* notice.c - elmer-notice, what a notice runs: as its user, on the host where he submitted the job that it tells about.
  *
  * Which job that is, and how it has ended, elmer says; what is done then stands in our arguments, which were signed
- * with the submission. First the mail, then the command. Exit status: that of the command, else 0; if the mail was not
- * taken that of sendmail, 69 where there is none; 75 if elmer could not be asked. */
+ * with the submission. The mail and the command wait not for each other: either may hang. Exit status: that of the
+ * command, else 0; if the mail was not taken that of sendmail, 69 where there is none; 75 if elmer could not be asked.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -246,11 +247,35 @@ static int run_command(const struct notice *notice, const struct elmer_job *job)
     return pid < 0 ? EX_OSERR : status_of(pid);
 }
 
+/* In a process of its own; -1: not. */
+static pid_t begin_mail(const struct notice *notice, const struct elmer_job *job)
+{
+    pid_t pid = fork();
+
+    if (pid < 0)
+        say("sendmail cannot be started: %s", strerror(errno));
+    if (pid != 0)
+        return pid;
+    signal(SIGPIPE, SIG_IGN); /* a sendmail that reads nothing: its status says more */
+    _exit(send_mail(notice, job));
+}
+
+static int tell(const struct notice *notice, const struct elmer_job *job)
+{
+    bool mails = notice->mail_at && (strcmp(notice->mail_at, "fail") != 0 || !ended_well(job));
+    pid_t mail = mails ? begin_mail(notice, job) : -1;
+    int code = notice->command ? run_command(notice, job) : EX_OK, sent = EX_OK;
+
+    if (mails)
+        sent = mail < 0 ? EX_OSERR : status_of(mail);
+    return sent != EX_OK ? sent : code;
+}
+
 int main(int argc, char **argv)
 {
     struct notice notice = {0};
     struct elmer_jobs *told;
-    int code, mail = EX_OK;
+    int code;
 
     command_begin(&command);
     code = parse(&notice, argc, argv);
@@ -259,11 +284,7 @@ int main(int argc, char **argv)
     told = ask_patiently(&notice);
     if (!told)
         return EX_TEMPFAIL;
-    signal(SIGPIPE, SIG_IGN); /* a sendmail that reads nothing: its status says more */
-    if (notice.mail_at && (strcmp(notice.mail_at, "fail") != 0 || !ended_well(&told->items[0])))
-        mail = send_mail(&notice, &told->items[0]);
-    signal(SIGPIPE, SIG_DFL);
-    code = notice.command ? run_command(&notice, &told->items[0]) : EX_OK;
+    code = tell(&notice, &told->items[0]);
     elmer_jobs_free(told);
-    return mail != EX_OK ? mail : code;
+    return code;
 }

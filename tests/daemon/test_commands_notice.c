@@ -168,6 +168,28 @@ static void test_a_notice_is_refused(void **data)
                                            "end: too many\n"));
 }
 
+/* With -w the job is waited for all the same. */
+static void test_a_notice_is_refused_of_one_that_is_waited_for(void **data)
+{
+    struct world *w = *data;
+    struct wire_message m, error = {.type = WIRE_error, .u.error = {.code = "refused", .text = "too many"}};
+
+    for (int status = 0; status < 4; status += 3) {
+        struct wire_job_view done = done_view(42, status, -1, "exited", "");
+
+        RUN(w, "esubmit", "-w", "--notify", "x", "/bin/true");
+        expect_job(w, "", "x");
+        m = expect_notice(w, "any:42");
+        error.id = m.id;
+        peer_send(&w->elmer, &error);
+        wire_message_fini(&m);
+        m = peer_expect(&w->elmer, WIRE_wait);
+        answer_jobs(w, m.id, &done, 1, false);
+        wire_message_fini(&m);
+        assert_int_equal(finish(w), status ? status : 1);
+    }
+}
+
 static void expect_usage(struct world *w, int code, const char *words)
 {
     assert_int_equal(finish(w), code);
@@ -254,6 +276,22 @@ static void test_mail_at_the_end(void **data)
     expect_left("env", "ELMER_RAN_ON=ws1*2,ws2\n");
     expect_left("env", "ELMER_OUTPUT=/home/alice/o\n");
     expect_left("env", "PWD=");
+}
+
+/* A sendmail that hangs, until the command has run. */
+static void test_mail_that_hangs(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view told = done_view(5, 1, -1, "exited", "");
+    char script[300], command[200];
+
+    snprintf(script, sizeof(script), "#!/bin/sh\nwhile [ ! -e %s/env ]; do sleep 0.05; done\nexit 71\n", place);
+    assert_true(scratch_put(place, "sendmail", script));
+    snprintf(command, sizeof(command), "echo told >%s/env", place);
+    RUN(w, "../elmer-notice", "--mail-at", "end", "--dir", place, "--notify", command);
+    tell(w, "any:5", &told);
+    assert_int_equal(finish(w), 71);
+    expect_left("env", "told\n");
 }
 
 static void test_no_mail_is_needed(void **data)
@@ -398,8 +436,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_only_failures, begin, tear_down),
         cmocka_unit_test_setup_teardown(test_a_command_and_failures, begin, tear_down),
         cmocka_unit_test_setup_teardown(test_a_notice_is_refused, begin, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_notice_is_refused_of_one_that_is_waited_for, begin, tear_down),
         cmocka_unit_test_setup_teardown(test_wrong_words, begin, tear_down),
         cmocka_unit_test_setup_teardown(test_mail_at_the_end, begin, tear_down),
+        cmocka_unit_test_setup_teardown(test_mail_that_hangs, begin, tear_down),
         cmocka_unit_test_setup_teardown(test_no_mail_is_needed, begin, tear_down),
         cmocka_unit_test_setup_teardown(test_at_the_begin, begin, tear_down),
         cmocka_unit_test_setup_teardown(test_of_one_that_did_not_run, begin, tear_down),
