@@ -9,26 +9,12 @@
 
 #include "client/common.h"
 #include "lib/base/str.h"
+#include "lib/job/variables.h"
 
 static const char *const safe[] = {"PATH", "LANG", "LANGUAGE", "TZ", NULL};
 /* Set on the host where the job runs, from its table of users or by Elmer: a value from here would be lost. */
-static const char *const reserved[] = {"HOME",
-                                       "USER",
-                                       "LOGNAME",
-                                       "SHELL",
-                                       "ELMER_JOB_ID",
-                                       "ELMER_JOB_NAME",
-                                       "ELMER_NPROCS",
-                                       "ELMER_RANK",
-                                       "ELMER_HOSTS",
-                                       "ELMER_HOSTFILE",
-                                       "ELMER_SUBMIT_HOST",
-                                       "ELMER_SUBMIT_DIR",
-                                       "ELMER_TMPDIR",
-                                       "ELMER_SCRIPT",
-                                       "ELMER_ADDED",
-                                       "ELMER_ADDRESS",
-                                       NULL};
+static const char *const reserved[] = {"HOME",        "USER",         "LOGNAME",     "SHELL",
+                                       JOB_VARIABLES, "ELMER_SCRIPT", "ELMER_ADDED", NULL};
 
 static bool is_in(const char *const *names, const char *name, size_t length)
 {

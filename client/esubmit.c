@@ -103,6 +103,21 @@ static void put(const char *before, const char *text)
     free(clean);
 }
 
+/* All that is said of an array is said of the first of its tasks. */
+static void say_tasks(const struct request *request)
+{
+    const char *tasks = request->submission.tasks;
+    char why[TASKS_WHY];
+    struct tasks array;
+
+    if (!tasks || tasks_parse(tasks, true, &array, why) < 0)
+        return;
+    printf("of %" PRIu32 " task%s", array.count, array.count == 1 ? "" : "s");
+    if (array.limit)
+        printf(", %" PRIu32 " at a time,", array.limit);
+    printf(" the first ");
+}
+
 static void say_start(const struct request *request, const struct elmer_rehearsed *r)
 {
     printf("would start now:");
@@ -159,6 +174,7 @@ static int rehearse(const struct request *request)
     elmer_close(elmer);
     if (result != ELMER_OK)
         return say_result(result, &error);
+    say_tasks(request);
     if (answer->nranks)
         say_start(request, answer);
     else if (is_waiting(answer->state))

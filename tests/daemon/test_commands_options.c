@@ -293,6 +293,15 @@ static void test_dry_run(void **data)
     assert_int_equal(finish(w), 0);
     assert_string_equal(w->stdout_text, "would wait: 2 jobs ahead\n"
                                         "job 5 is the first of them: waits for 3 processors\\x1B\n");
+    RUN(w, "esubmit", "--dry-run", "-a", "1-1000%8", "x");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_rehearse);
+    answer.id = message.id;
+    answer.u.rehearsed.first = 0;
+    peer_send(&w->elmer, &answer);
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "of 1000 tasks, 8 at a time, the first would wait: 2 jobs ahead\n");
     RUN(w, "esubmit", "--dry-run", "--after", "ok:7", "x");
     accept_command(w);
     message = peer_expect(&w->elmer, WIRE_rehearse);
@@ -308,6 +317,21 @@ static void test_dry_run(void **data)
 }
 
 /* ---- words ---- */
+
+/* What would be left out on the way is refused at once. */
+static void test_variables_of_elmer(void **data)
+{
+    static const char *const names[] = {
+        "HOME",        "ELMER_RANK",   "ELMER_ARRAY_ID",   "ELMER_ARRAY_INDEX", "ELMER_MESH",
+        "ELMER_ADDED", "ELMER_SCRIPT", "ELMER_ARRAY_LINE", "ELMER_ARRAY_TASKS"};
+    struct world *w = *data;
+    char variable[64];
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        (void)snprintf(variable, sizeof(variable), "%s=1", names[i]);
+        REFUSED(w, "Elmer sets this variable itself, on the host where the job runs", "esubmit", "-v", variable, "x");
+    }
+}
 
 static void test_mistyped(void **data)
 {
@@ -347,9 +371,11 @@ static void test_help(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_limits),          WITH_ELMER(test_memory),   WITH_ELMER(test_machine),
-        WITH_ELMER(test_machine_is_told), WITH_ELMER(test_waiting),  WITH_ELMER(test_older),
-        WITH_ELMER(test_dry_run),         WITH_ELMER(test_mistyped), WITH_ELMER(test_help),
+        WITH_ELMER(test_limits),  WITH_ELMER(test_memory),
+        WITH_ELMER(test_machine), WITH_ELMER(test_machine_is_told),
+        WITH_ELMER(test_waiting), WITH_ELMER(test_older),
+        WITH_ELMER(test_dry_run), WITH_ELMER(test_mistyped),
+        WITH_ELMER(test_help),    WITH_ELMER(test_variables_of_elmer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
