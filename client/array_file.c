@@ -41,9 +41,10 @@ static int take_option(struct array_file *file, const char *option, const char *
     file->name = must(strndup(option, (size_t)(*limit - option)));
     if (!*file->name)
         return usage_error("--array-file: the name of the file is missing");
-    if (**limit && (!str_to_u64(*limit + 1, &number) || number < 1 || number > TASKS_INDEX_MAX))
-        return usage_error("--array-file %s: want how many tasks may run at a time behind %%, like %s%%8", option,
-                           file->name);
+    if (**limit && ((*limit)[1] == '0' || !str_to_u64(*limit + 1, &number) || number > TASKS_INDEX_MAX))
+        return usage_error("--array-file %s: want how many tasks may run at a time behind %%, without zeros in front, "
+                           "like %s%%8",
+                           option, file->name);
     return -1;
 }
 

@@ -10,38 +10,53 @@ static int refuse(char why[TASKS_WHY], const char *text, const char *what)
     return -1;
 }
 
+/* What is wrong where more can be said than how it looks. */
+static const char *wrong(const char **fault, const char *what)
+{
+    *fault = what;
+    return NULL;
+}
+
 /* Without signs, blanks and zeros in front. NULL: there is none. */
-static const char *take_number(const char *text, uint32_t *number)
+static const char *take_number(const char *text, uint32_t *number, const char **fault)
 {
     uint64_t value = 0;
 
-    if (*text < '0' || *text > '9' || (*text == '0' && text[1] >= '0' && text[1] <= '9'))
+    if (*text < '0' || *text > '9')
         return NULL;
+    if (*text == '0' && text[1] >= '0' && text[1] <= '9')
+        return wrong(fault, "has a number with zeros in front: leave them out");
     for (; *text >= '0' && *text <= '9'; text++) {
         value = 10 * value + (uint64_t)(*text - '0');
         if (value > TASKS_INDEX_MAX)
-            return NULL;
+            return wrong(fault, "has a number above 2000000000");
     }
     *number = (uint32_t)value;
     return text;
 }
 
 /* Behind it, or NULL. */
-static const char *take_range(const char *text, struct tasks_range *range)
+static const char *take_range(const char *text, struct tasks_range *range, const char **fault)
 {
     uint32_t last, step = 1;
 
-    text = take_number(text, &range->first);
+    if (!*text)
+        return wrong(fault, "has nothing behind its last comma");
+    text = take_number(text, &range->first, fault);
     if (!text)
         return NULL;
     last = range->first;
     if (*text == '-') {
-        text = take_number(text + 1, &last);
+        text = take_number(text + 1, &last, fault);
         if (text && *text == ':')
-            text = take_number(text + 1, &step);
+            text = take_number(text + 1, &step, fault);
     }
-    if (!text || last < range->first || step == 0)
+    if (!text)
         return NULL;
+    if (last < range->first)
+        return wrong(fault, "has a range that ends before it begins: the smaller index comes first");
+    if (step == 0)
+        return wrong(fault, "has a step of 0: want 1 or more");
     range->count = (last - range->first) / step + 1;
     range->step = range->count > 1 ? step : 1;
     return text;
@@ -68,25 +83,28 @@ static int add(struct tasks *tasks, const struct tasks_range *range, const char 
 
 int tasks_parse(const char *text, bool limited, struct tasks *tasks, char why[TASKS_WHY])
 {
+    const char *fault = limited ? "is not of the form 1-1000, 0-99:3 or 1,4,7-9, with %8 behind it for 8 at a time"
+                                : "is not of the form 1-1000, 0-99:3 or 1,4,7-9";
     const char *at = text;
     struct tasks_range range;
 
     tasks->count = tasks->limit = tasks->nranges = 0;
     if (strlen(text) > TASKS_TEXT_MAX)
         return refuse(why, text, "is longer than 1000 bytes");
+    if (!*text)
+        return refuse(why, text, fault);
     do {
-        at = take_range(at == text ? at : at + 1, &range);
+        at = take_range(at == text ? at : at + 1, &range, &fault);
         if (!at)
-            return refuse(why, text,
-                          limited ? "is not of the form 1-1000, 0-99:3 or 1,4,7-9, with %8 behind it for 8 at a time"
-                                  : "is not of the form 1-1000, 0-99:3 or 1,4,7-9");
+            return refuse(why, text, fault);
         if (add(tasks, &range, text, why) < 0)
             return -1;
     } while (*at == ',');
     if (limited && *at == '%') {
-        at = take_number(at + 1, &tasks->limit);
+        fault = "has no number behind %: want how many tasks may run at a time, like 1-1000%8";
+        at = take_number(at + 1, &tasks->limit, &fault);
         if (!at || tasks->limit == 0)
-            return refuse(why, text, "has no number behind %: want how many tasks may run at a time, like 1-1000%8");
+            return refuse(why, text, at ? "lets no task run: want 1 or more behind %" : fault);
     }
     return *at == '\0' ? 0 : refuse(why, text, "has something behind its tasks; want 1-1000, 0-99:3 or 1,4,7-9");
 }

@@ -402,6 +402,10 @@ static void bad_files(void **data)
     assert_non_null(strstr(w->stderr_text, "cannot be read: No such file or directory"));
     RUN(w, "esubmit", "--array-file", "x%0", "./run");
     assert_int_equal(finish(w), 2);
+    RUN(w, "esubmit", "--array-file", "x%08", "./run");
+    assert_int_equal(finish(w), 2);
+    assert_non_null(strstr(w->stderr_text, "--array-file x%08: want how many tasks may run at a time behind %, without "
+                                           "zeros in front, like x%8"));
     RUN(w, "esubmit", "--array-file", "-", "-");
     assert_int_equal(finish(w), 2);
 }

@@ -56,6 +56,16 @@ static void what_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         refuses(bad[i], true, "'");
+    refuses("", true, "'' is not of the form");
+    refuses("1-x", true, "is not of the form 1-1000");
+    refuses("10-1", true, "'10-1' has a range that ends before it begins");
+    refuses("1-10:0", true, "has a step of 0");
+    refuses("01-05", true, "has a number with zeros in front");
+    refuses("1-3%08", true, "has a number with zeros in front");
+    refuses("1-3000000000", true, "has a number above 2000000000");
+    refuses("1-3,", true, "has nothing behind its last comma");
+    refuses("1-3%", true, "has no number behind %");
+    refuses("1-3%0", true, "lets no task run");
     refuses("1-3,3", true, "does not grow");
     refuses("5,1", true, "does not grow");
     refuses("1-100001", true, "more than 100000");
