@@ -17,12 +17,13 @@ static char *outcome(const struct elmer_job *job)
 {
     char result[WORDS_MAX];
     const char *text = words_outcome(result, job);
+    const char *s = job->ntasks == 1 ? "" : "s";
     bool exited = strcmp(job->reason_code, "exited") == 0;
 
     if (job->ntasks > 0 && job->tasks_failed > 0)
-        return must(str_format("%" PRIu32 " of %" PRIu32 " tasks failed", job->tasks_failed, job->ntasks));
+        return must(str_format("%" PRIu32 " of %" PRIu32 " task%s failed", job->tasks_failed, job->ntasks, s));
     if (job->ntasks > 0)
-        return must(str_format("%" PRIu32 " of %" PRIu32 " tasks ended well", job->tasks_ok, job->ntasks));
+        return must(str_format("%" PRIu32 " of %" PRIu32 " task%s ended well", job->tasks_ok, job->ntasks, s));
     if (exited && *text)
         return must(strdup(text));
     return must(str_format("%s%s%s", *job->reason_code ? job->reason_code : job->state, *text ? ", " : "", text));

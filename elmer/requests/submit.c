@@ -57,10 +57,10 @@ static bool check_room(struct request *request)
         return true;
     if (queued >= (uint64_t)s->user_queued)
         request_error(request, WIRE_CODE_REFUSED,
-                      "user %s has %" PRIu32 " jobs in the queue, and may have %" PRId64
+                      "user %s has %" PRIu32 " job%s in the queue, and may have %" PRId64
                       " (user_queued in elmer.conf): wait "
                       "until some have started, or cancel some",
-                      request->client->user, queued, s->user_queued);
+                      request->client->user, queued, queued == 1 ? "" : "s", s->user_queued);
     else if (bytes + request->message.bytes > (size_t)s->user_memory << 20)
         request_error(request, WIRE_CODE_REFUSED,
                       "the commands and environments of user %s's jobs take %zu MiB of elmer's memory, and may take "
@@ -213,17 +213,24 @@ static void explain_size(struct request *request, uint64_t nprocs, const struct 
                                        .per_host = event->u.submit.per_host};
     struct core_reach reach;
     bool named = event->u.submit.hosts;
+    uint64_t most;
     core_reach(engine_core(request->requests->room.engine), event->u.submit.hosts, event->u.submit.nhosts,
                event->u.submit.needs, &demand, &reach);
     if ((demand.memory_bytes || demand.per_host) && refuse_demand(request, nprocs, event, &reach))
         return;
-    if (refuse_mesh(request, nprocs, event, reach_most(&reach, demand.per_host)))
+    most = reach_most(&reach, demand.per_host);
+    if (refuse_mesh(request, nprocs, event, most))
         return;
-    request_error(request, WIRE_CODE_REFUSED,
-                  "%" PRIu64 " processors are asked for, and %s%s%s%s only %" PRIu64 ": ask for fewer%s", nprocs,
-                  named ? "the hosts of --hosts have" : "the cluster has", reach.lacking ? ", with " : "",
-                  reach.lacking ? needs : "", reach.lacking ? "," : "", reach_most(&reach, demand.per_host),
-                  named ? ", or name more hosts" : "");
+    if (reach.lacking && !most)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "no host of %s has %s, which the job needs: %shave it installed there",
+                      named ? "--hosts" : "the cluster", needs, named ? "name other hosts, or " : "");
+    else
+        request_error(request, WIRE_CODE_REFUSED,
+                      "%" PRIu64 " processor%s asked for, and %s%s%s%s only %" PRIu64 ": ask for fewer%s", nprocs,
+                      nprocs == 1 ? " is" : "s are", named ? "the hosts of --hosts have" : "the cluster has",
+                      reach.lacking ? ", with " : "", reach.lacking ? needs : "", reach.lacking ? "," : "", most,
+                      named ? ", or name more hosts" : "");
 }
 
 static const char *needs_of(const struct wire_submit *submit, enum launcher_kind launcher)

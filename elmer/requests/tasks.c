@@ -90,10 +90,10 @@ static bool may_split(struct request *request, const struct core_job *array, con
     size_t bytes = jobs_bytes(engine_jobs(engine), request->uid) + more * jobs_task_bytes(job);
     if (more && queued + more > (uint64_t)s->user_queued)
         request_error(request, WIRE_CODE_REFUSED,
-                      "user %s has %" PRIu64 " jobs in the queue and may have %" PRId64
+                      "user %s has %" PRIu64 " job%s in the queue and may have %" PRId64
                       " (user_queued in elmer.conf), and each task that is held, released or moved alone becomes one "
                       "more, here %" PRIu64 ": name fewer, or do it to all of array %" PRIu64 ", which is one job",
-                      job->user, queued, s->user_queued, more, array->id);
+                      job->user, queued, queued == 1 ? "" : "s", s->user_queued, more, array->id);
     else if (more && bytes > (size_t)s->user_memory << 20)
         request_error(request, WIRE_CODE_REFUSED,
                       "the jobs of user %s would take %zu MiB of elmer's memory with %" PRIu64

@@ -145,8 +145,8 @@ static const char *failed_text(const struct record *r, char *text, size_t size)
     char why[TASKS_WHY];
     if (tasks_parse(r->submit->tasks, true, &tasks, why) || r->failed_rank >= tasks.count)
         return "some of its tasks have failed";
-    snprintf(text, size, "%" PRIu32 " of %" PRIu32 " tasks failed, the first of them is %" PRIu64 "[%" PRIu32 "]",
-             r->tasks_failed, r->ntasks, r->id, tasks_index(&tasks, r->failed_rank));
+    snprintf(text, size, "%" PRIu32 " of %" PRIu32 " task%s failed, the first of them is %" PRIu64 "[%" PRIu32 "]",
+             r->tasks_failed, r->ntasks, r->ntasks == 1 ? "" : "s", r->id, tasks_index(&tasks, r->failed_rank));
     return text;
 }
 

@@ -109,7 +109,7 @@ static void test_refused(void **state)
     refused(&host, 2001, &m, WIRE_CODE_REFUSED, "no host \"nowhere\"");
     m.u.submit.hosts.count = 0;
     m.u.submit.pvm = true;
-    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "with PVM");
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "no host of the cluster has PVM, which the job needs");
     m.u.submit.pvm = false;
     m.u.submit.dir = "relative";
     refused(&host, 2001, &m, WIRE_CODE_REFUSED, "not absolute");

@@ -204,6 +204,12 @@ static void test_hosts_of_it(void **state)
     fake_engine.reach = (struct core_reach){.cpus = 4, .lacking = 1};
     NOT_THERE("the cluster has, with PVM, only 4");
     assert_int_equal(event->u.submit.needs, 1u << LAUNCHER_PVM);
+    fake_engine.reach = (struct core_reach){.lacking = 1};
+    NOT_THERE("no host of the cluster has PVM, which the job needs: have it installed there");
+    m.u.submit.pvm = false;
+    m.u.submit.nprocs = 1;
+    fake_engine.reach = (struct core_reach){.cpus = 0};
+    NOT_THERE("1 processor is asked for, and the cluster has only 0: ask for fewer");
     m = bed_submission("t1");
     m.u.submit.nprocs = 2;
     m.u.submit.memory_bytes = (uint64_t)4 << 30;
