@@ -62,7 +62,7 @@ struct elmer_submission {
     bool pvm;                            /* with a private PVM virtual machine */
     const char *name;                    /* NULL: the last part of the command's path */
     const char *dir;                     /* absolute; NULL: the current directory */
-    const char *output;                  /* pattern with %j %u %x %r %%; NULL: elmer-%j.out (each: elmer-%j.%r.out) */
+    const char *output;                  /* pattern with %j %u %x %r %A %a %%; NULL: elmer-%j.out (each: elmer-%j.%r.out, of a task: elmer-%A.%a.out) */
     const char *errors;                  /* the same; NULL: as output */
     const char *const *environment;      /* NAME=VALUE; NULL: none */
     const char *const *hosts;            /* only these; NULL: all */
