@@ -13,7 +13,10 @@
 static bool add(struct after_option *option, const char *text)
 {
     if (option->count == AFTER_MAX) {
-        usage_error("--after: a job can wait for %d others, not for more", AFTER_MAX);
+        usage_error(
+            "--after: a job can wait for %d others, not for more; name an array as a whole, like ok:57, or let it "
+            "wait for jobs that wait for some of these each",
+            AFTER_MAX);
         return false;
     }
     option->items = must(reallocarray(option->items, (size_t)option->count + 2, sizeof(char *)));

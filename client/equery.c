@@ -87,7 +87,7 @@ struct request {
 static int check_history(struct request *request, int rest)
 {
     if (!request->history && (request->count_text || request->since_text)) {
-        say("%s belongs to --history", request->count_text ? "-n" : "--since");
+        say("%s belongs to --history: add that", request->count_text ? "-n" : "--since");
         return EXIT_USAGE;
     }
     if (request->history && (request->running || request->queued || rest > 0)) {
@@ -146,6 +146,17 @@ static int check_filter(struct request *request, bool ids)
     return filter_check(&request->filter, request->history || ids, !request->history) ? -1 : EXIT_USAGE;
 }
 
+/* -W5, as other programs have it: -W has no value, and its next letter would be an option. */
+static bool is_joined_watch(char **argv)
+{
+    for (; *argv; argv++)
+        if (strncmp(*argv, "-W", 2) == 0 && (*argv)[2] >= '0' && (*argv)[2] <= '9') {
+            usage_error("%s: the seconds of -W are given as --watch=%s", *argv, *argv + 2);
+            return true;
+        }
+    return false;
+}
+
 static int parse(struct request *request, int argc, char **argv)
 {
     const char *watch_text = NULL;
@@ -183,7 +194,7 @@ static int parse(struct request *request, int argc, char **argv)
         else if (c == OPTION_HISTORY)
             request->history = true;
         else
-            return common_option(c, argv);
+            return c == '?' && is_joined_watch(argv) ? EXIT_USAGE : common_option(c, argv);
     }
     c = check_kind(request, argc - optind);
     if (c < 0)

@@ -1,6 +1,8 @@
 /* etop.c - move a waiting job before the others of its owner. */
 #include "config.h"
 
+#include <string.h>
+
 #include "client/end.h"
 
 static const struct option_row options[] = {OPTION_ROWS_END};
@@ -18,7 +20,9 @@ static const struct command command = {
 
 int main(int argc, char **argv)
 {
-    if (argc > 2 && argv[1][0] != '-') {
+    int first = argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
+
+    if (argc - first > 1 && (first == 2 || argv[1][0] != '-')) {
         command_begin(&command);
         return usage_error("one job at a time: the last one that is moved is the first");
     }

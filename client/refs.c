@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/str.h"
 #include "lib/job/tasks.h"
 
 bool ref_parse(const char *text, struct ref *ref)
@@ -19,10 +20,10 @@ bool ref_parse(const char *text, struct ref *ref)
     if (!bracket)
         return parse_id(text, &ref->id);
     id = must(strndup(text, (size_t)(bracket - text)));
-    good = parse_id(id, &ref->id);
+    good = str_to_u64(id, &ref->id) && ref->id > 0 && ref->id <= INT64_MAX;
     free(id);
     if (!good)
-        return false;
+        return parse_id(text, &ref->id); /* which says so of all of it */
     if (text[length - 1] != ']') {
         usage_error("'%s' has no ] at its end; tasks of an array are named like 57[12], 57[3-9,12] or 57[*]", text);
         return false;

@@ -217,6 +217,10 @@ static void test_wait_unknown(void **data)
     expect_usage(w, "the id of a job is missing");
     RUN(w, "ewait", "x");
     expect_usage(w, "'x' is no job id");
+    RUN(w, "ewait", "[3]");
+    expect_usage(w, "'[3]' is no job id");
+    RUN(w, "etop", "--", "1", "2");
+    expect_usage(w, "one job at a time");
     static const char *const times[] = {"", "0", "x", "1x", "1h2h", "1s2m", "-1", "1h 2m", "2m30", "9999999999"};
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
         RUN(w, "ewait", "-t", times[i], "5");

@@ -234,6 +234,7 @@ static void test_watch_refused(void **data)
         const char *words[5], *text;
     } wrong[] = {
         {{"equery", "-W"}, "-W needs a terminal"},
+        {{"equery", "-W5"}, "-W5: the seconds of -W are given as --watch=5"},
         {{"equery", "-W", "--json"}, "not with --json or --history"},
         {{"equery", "-W", "--history"}, "not with --json or --history"},
         {{"equery", "--watch=0"}, "--watch=0: want seconds, from 1 to 3600"},
