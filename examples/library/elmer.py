@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """elmer.py - submit a job and wait for it, from Python, by the C library.
 
-elmer.py [-a] [-n NPROCS] [-o FILE] COMMAND [ARG..]   prints the job's id and how it ended; its exit status is the job's
+elmer.py [-a] [-n NPROCS] [-o FILE] COMMAND [ARG..]   prints the job's id and how it ended; its exit status is the
+job's, 128 and the number of the signal that ended it, or 125: Elmer could not run it to its end
 
 -a waits in the event loop of asyncio, without a thread, and prints a dot each 200 ms meanwhile.
 
@@ -167,7 +168,9 @@ def main():
         print(f"elmer.py: {error}", file=sys.stderr)
         return 125
     print(f"job {job} is {state}, " + (f"signal {signal}" if signal > 0 else f"exit status {status}"))
-    return status if state == "done" and status >= 0 else 1
+    if signal > 0:
+        return 128 + signal
+    return status if state == "done" and status >= 0 else 125
 
 
 if __name__ == "__main__":

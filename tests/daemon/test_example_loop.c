@@ -82,6 +82,17 @@ static __attribute__((unused)) void in_python(void **data)
     wire_message_fini(&asked);
     assert_int_equal(finish(w), 5);
     assert_string_equal(w->stdout_text, "job 42\njob 42 is done, exit status 5\n");
+    RUN(w, script, "true");
+    accept_command(w);
+    asked = peer_expect(&w->elmer, WIRE_submit);
+    answer_submitted(w, asked.id, "queued", -1, 0, "");
+    wire_message_fini(&asked);
+    asked = peer_expect(&w->elmer, WIRE_wait);
+    view = done_view(42, -1, 15, "killed", "");
+    answer_jobs(w, asked.id, &view, 1, false);
+    wire_message_fini(&asked);
+    assert_int_equal(finish(w), 128 + 15);
+    assert_string_equal(w->stdout_text, "job 42\njob 42 is done, signal 15\n");
 }
 
 int main(void)
