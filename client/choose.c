@@ -125,7 +125,16 @@ struct count {
     size_t nids;
 };
 
-/* An array is its tasks that have not ended. */
+static bool is_named(const struct count *count, uint64_t id)
+{
+    size_t i = 0;
+
+    while (i < count->nids && count->ids[i] != id)
+        i++;
+    return i < count->nids;
+}
+
+/* An array is its tasks that have not ended; one of these that is named, too, is no other one. */
 static int add_arrays(struct count *count)
 {
     struct elmer_error error = {{0}};
@@ -143,7 +152,7 @@ static int add_arrays(struct count *count)
         const struct elmer_job *job = &jobs->items[i];
 
         count->jobs += job->ntasks - job->tasks_ok - job->tasks_failed;
-        count->jobs -= job->ntasks > 0;
+        count->jobs -= job->ntasks > 0 || (job->array && is_named(count, job->array));
         count->tasks |= job->ntasks > 0;
     }
     elmer_jobs_free(jobs);

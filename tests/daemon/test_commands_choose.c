@@ -153,6 +153,8 @@ static void expect_said(int master, const char *said)
         fail_msg("\"%s\" does not contain \"%s\"", text, said);
 }
 
+static uint64_t task_of;
+
 /* What is asked before the question: an array of so many tasks, of which some have ended. */
 static void answer_array(struct world *w, uint64_t id, uint64_t ntasks, uint64_t ok, uint64_t failed)
 {
@@ -162,6 +164,7 @@ static void answer_array(struct world *w, uint64_t id, uint64_t ntasks, uint64_t
     accept_command(w);
     query = peer_expect(&w->elmer, WIRE_query);
     views[0].ntasks = ntasks;
+    views[1].array = task_of;
     views[0].tasks_ok = ok;
     views[0].tasks_failed = failed;
     answer_jobs(w, query.id, views, query.u.query.jobs.count, false);
@@ -184,6 +187,16 @@ static void test_asked(void **data)
     terminal = RUN_AT_TERMINAL(w, "n\n", "ecancel", "57[1-500]", "58[3]");
     assert_int_equal(finish(w), 1);
     expect_said(terminal, "cancel 501 jobs and tasks? [y/N]");
+    terminal = RUN_AT_TERMINAL(w, "n\n", "ekill", "57", "6");
+    answer_array(w, 57, 20, 0, 0);
+    assert_int_equal(finish(w), 1);
+    expect_said(terminal, "end 21 jobs and tasks? [y/N]");
+    task_of = 57; /* job 6 is one of its tasks */
+    terminal = RUN_AT_TERMINAL(w, "n\n", "ekill", "57", "6");
+    answer_array(w, 57, 20, 0, 0);
+    assert_int_equal(finish(w), 1);
+    expect_said(terminal, "end 20 jobs and tasks? [y/N]");
+    task_of = 0;
     terminal = RUN_AT_TERMINAL(w, "y\n", "ekill", "57");
     answer_array(w, 57, 11, 0, 0);
     accept_command(w);
