@@ -237,7 +237,7 @@ int child_start(const struct birth *birth, struct child *child, int *input, char
     int result = -open_pipes(birth, &pipes);
     pid_t pid;
     ssize_t got;
-    *child = (struct child){.rank = birth->rank->rank, .out = -1, .error = -1};
+    *child = (struct child){.rank = birth->rank->rank, .out = -1, .error = -1, .terminal = birth->start->pty};
     *input = -1;
     pid = result == 0 ? fork() : -1;
     if (pid == 0)

@@ -24,6 +24,7 @@ struct child {
     uint32_t rank;
     pid_t pid;      /* 0: it has not been started */
     int out, error; /* its output; -1: at its end */
+    bool terminal;  /* it has one of its own, which out reads */
     bool reaped, told;
     int status; /* of waitpid(2); without pid: its exit status */
 };

@@ -174,7 +174,7 @@ static void hear_input_end(struct session *session)
     if (session->input_end)
         return;
     session->input_end = true;
-    if (session->nchildren == 1 && session->children[0].error < 0 && session->input >= 0)
+    if (session->nchildren == 1 && session->children[0].terminal && session->input >= 0)
         (void)!write(session->input, &end, 1);
     else
         write_input(session);
@@ -303,10 +303,9 @@ static void end(struct session *session, int64_t now)
     close_fd(&session->input);
     for (size_t i = 0; i < session->nchildren; i++) {
         struct child *child = &session->children[i];
-        bool terminal = child->out >= 0 && child->error < 0;
         close_fd(&child->out);
         close_fd(&child->error);
-        child_signal(child, terminal ? SIGHUP : SIGTERM);
+        child_signal(child, child->terminal ? SIGHUP : SIGTERM);
         child_signal(child, SIGCONT);
     }
 }

@@ -226,6 +226,19 @@ static void test_input(void **state)
     assert_int_equal(heard.out[1], strlen("0\n"));
 }
 
+/* Who has closed his standard error has no terminal for that: nothing is added to his input, which ends. */
+static void test_input_without_error(void **state)
+{
+    static uint8_t piece[1000];
+    (void)state;
+    start("exec wc -c 2>/dev/null", 1, true);
+    UNTIL(session->children[0].error < 0);
+    run_link_send(&erun, RUN_IN, 0, piece, sizeof(piece));
+    run_link_send(&erun, RUN_IN_END, 0, NULL, 0);
+    UNTIL(heard.exits == 1);
+    assert_string_equal(heard.text, "1000\n");
+}
+
 static void test_who_reads_no_input(void **state)
 {
     static uint8_t piece[RUN_PIECE];
@@ -289,6 +302,18 @@ static void test_the_end_of_erun(void **state)
     }
 }
 
+/* Nor does his end come by HUP. */
+static void test_the_end_without_error(void **state)
+{
+    (void)state;
+    start("trap '' HUP; trap 'exit 3' TERM; exec 2>/dev/null; echo up; while :; do sleep 0.02; done", 1, false);
+    UNTIL(heard.out[0] == 3 && session->children[0].error < 0);
+    run_link_fini(&erun);
+    UNTIL(session_over(session));
+    assert_true(WIFEXITED(session->children[0].status));
+    assert_int_equal(WEXITSTATUS(session->children[0].status), 3);
+}
+
 static void test_what_is_no_start(void **state)
 {
     (void)state;
@@ -305,11 +330,13 @@ int main(void)
         CASE(test_output_before_the_end),
         CASE(test_windows),
         CASE(test_input),
+        CASE(test_input_without_error),
         CASE(test_who_reads_no_input),
         CASE(test_too_much_input),
         CASE(test_signals),
         CASE(test_what_cannot_be_started),
         CASE(test_the_end_of_erun),
+        CASE(test_the_end_without_error),
         CASE(test_what_is_no_start),
     };
     signal(SIGPIPE, SIG_IGN);
