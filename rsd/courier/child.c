@@ -223,6 +223,16 @@ static int keep(int *fd)
     return kept;
 }
 
+static void note_pipes(struct child *child)
+{
+    struct stat out, error;
+    if (child->terminal || fstat(child->out, &out) < 0 || fstat(child->error, &error) < 0)
+        return;
+    child->device = out.st_dev;
+    child->pipes[0] = out.st_ino;
+    child->pipes[1] = error.st_ino;
+}
+
 static int no_process(char *text, size_t size, int result)
 {
     snprintf(text, size, "a process cannot be made: %s; are limits on processes, files or memory reached?",
@@ -258,6 +268,7 @@ int child_start(const struct birth *birth, struct child *child, int *input, char
         child->out = keep(&pipes.out[0]);
         child->error = keep(&pipes.error[0]);
         *input = keep(&pipes.in[1]);
+        note_pipes(child);
     }
     close_all(&pipes);
     return child->pid ? 0 : report.error ? report.error : EIO;

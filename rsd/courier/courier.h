@@ -14,6 +14,7 @@
 enum {
     SESSIONS = 512,
     KILL_MS = 1000,       /* from TERM to KILL of what an erun has started that has ended */
+    KILL_AGAIN_MS = 200,  /* from then on, of what was made meanwhile */
     HANDSHAKE_MS = 10000, /* until the other end is known */
     EXIT_NOT_FOUND = 127,
     EXIT_NOT_EXECUTED = 126
@@ -25,8 +26,21 @@ struct child {
     pid_t pid;      /* 0: it has not been started */
     int out, error; /* its output; -1: at its end */
     bool terminal;  /* it has one of its own, which out reads */
+    dev_t device;   /* of out and error, where these are pipes, and in it: */
+    ino_t pipes[2];
     bool reaped, told;
+    bool ends;  /* it was not told yet when erun ended: all of its family ends, too */
     int status; /* of waitpid(2); without pid: its exit status */
+};
+
+/* family.h */
+struct relative {
+    pid_t pid, group;
+    unsigned long long begun; /* as the kernel counts it: with pid it names a process for good */
+};
+struct family {
+    struct relative *members; /* by pid */
+    size_t count;
 };
 
 struct session {
@@ -41,6 +55,8 @@ struct session {
     size_t queue_begin, queue_size;
     bool input_end;
     size_t out_window, error_window; /* bytes that may still be sent */
+    struct family family;            /* ending: what is still there */
+    bool look;                       /* something has ended since that was seen */
 };
 
 /* What couriers have of their own. */
@@ -89,7 +105,7 @@ size_t session_fds(const struct session *session, struct pollfd *fds);
 size_t session_fds_max(const struct session *session);
 /* fds, as it has filled them in. */
 void session_step(struct session *session, const struct courier *courier, const struct pollfd *fds, int64_t now);
-/* It was one of its children. */
+/* It was one of its children; others may descend from these. */
 bool session_reaped(struct session *session, pid_t pid, int status);
 bool session_over(const struct session *session);
 int64_t session_next_ms(const struct session *session); /* INT64_MAX: nothing to do by time */

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -165,6 +166,7 @@ int main(int argc, char **argv)
                         "use erun, or that has a terminal\n");
         return 2;
     }
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* for family.c */
     signal_fd = open_signals();
     if (signal_fd < 0 || courier_begin(&courier, &listener, &err) < 0) {
         fprintf(stderr, "elmer-courier: %s\n", signal_fd < 0 ? strerror(errno) : err.text);

@@ -5,7 +5,8 @@
  * piece from each process in turn, so one that prints without end neither blocks the others nor grows this process;
  * what erun has written elsewhere opens the window again. Input is taken as far as the process reads it. A process is
  * over when it has been reaped and nobody has its output open any more; then erun gets its status. When the connection
- * ends, whatever the reason, what still runs gets TERM (HUP where it has a terminal), and KILL after KILL_MS.
+ * ends, whatever the reason, what is not over gets TERM (HUP where it has a terminal), and KILL after KILL_MS, with all
+ * that it has started in turn (family.h). What a process that is over has left behind on purpose stays.
  */
 #include "config.h"
 
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "rsd/courier/courier.h"
+#include "rsd/courier/family.h"
 
 enum { SIGNALS = 64 };
 
@@ -51,6 +53,7 @@ void session_destroy(struct session *session)
     close_fd(&session->input);
     run_desk_close(&session->desk);
     run_link_fini(&session->link);
+    family_fini(&session->family);
     free(session->children);
     free(session->queue);
     free(session);
@@ -192,11 +195,28 @@ static void hear_taken(struct session *session, const struct run_frame *frame)
         *window += size;
 }
 
+/* It is waited for, but only others are there. */
+static bool left_others(const struct child *child)
+{
+    return child->reaped && !child->told;
+}
+
 static void hear_signal(struct session *session, const struct run_frame *frame)
 {
     uint32_t number = frame->size == 4 ? run_number(frame->data) : 0;
-    for (size_t i = 0; number > 0 && number <= SIGNALS && i < session->nchildren; i++)
+    struct family others = {NULL, 0};
+    bool left = false;
+    if (number == 0 || number > SIGNALS)
+        return;
+    for (size_t i = 0; i < session->nchildren; i++) {
         child_signal(&session->children[i], (int)number);
+        left = left || left_others(&session->children[i]);
+    }
+    if (!left)
+        return;
+    family_look(&others, session->children, session->nchildren, left_others);
+    family_signal(&others, session->children, session->nchildren, (int)number);
+    family_fini(&others);
 }
 
 static void hear_size(struct session *session, const struct run_frame *frame)
@@ -295,32 +315,68 @@ size_t session_fds(const struct session *session, struct pollfd *fds)
     return count;
 }
 
+static bool ends(const struct child *child)
+{
+    return child->ends;
+}
+
+static void signal_family(const struct session *session, int number)
+{
+    for (size_t i = 0; i < session->nchildren; i++)
+        child_signal(&session->children[i], number);
+    family_signal(&session->family, session->children, session->nchildren, number);
+}
+
 /* Its erun is gone: what it has started ends. */
 static void end(struct session *session, int64_t now)
 {
+    bool any = false;
     session->ending = true;
     session->deadline_ms = now + KILL_MS;
     close_fd(&session->input);
     for (size_t i = 0; i < session->nchildren; i++) {
         struct child *child = &session->children[i];
+        child->ends = !child->told;
+        any = any || child->ends;
         close_fd(&child->out);
         close_fd(&child->error);
-        child_signal(child, child->terminal ? SIGHUP : SIGTERM);
-        child_signal(child, SIGCONT);
     }
+    if (!any)
+        return;
+    family_look(&session->family, session->children, session->nchildren, ends);
+    signal_family(session, session->children[0].terminal ? SIGHUP : SIGTERM);
+    signal_family(session, SIGCONT);
+}
+
+static bool all_reaped(const struct session *session)
+{
+    for (size_t i = 0; i < session->nchildren; i++)
+        if (!session->children[i].reaped)
+            return false;
+    return true;
+}
+
+/* Who makes processes without end is met again and again. */
+static void end_rest(struct session *session, int64_t now)
+{
+    bool late = now >= session->deadline_ms;
+    if (!late && !(session->look && all_reaped(session)))
+        return;
+    session->look = false;
+    family_look(&session->family, session->children, session->nchildren, ends);
+    if (!late)
+        return;
+    session->killed = true;
+    session->deadline_ms = now + KILL_AGAIN_MS;
+    signal_family(session, SIGKILL);
 }
 
 static void check_time(struct session *session, int64_t now)
 {
-    if (now < session_next_ms(session))
-        return;
-    if (!session->ending) {
+    if (session->ending)
+        end_rest(session, now);
+    else if (now >= session_next_ms(session))
         run_link_kill(&session->link, "it has not said who it is in time");
-        return;
-    }
-    session->killed = true;
-    for (size_t i = 0; i < session->nchildren; i++)
-        child_signal(&session->children[i], SIGKILL);
 }
 
 void session_step(struct session *session, const struct courier *courier, const struct pollfd *fds, int64_t now)
@@ -348,6 +404,7 @@ void session_step(struct session *session, const struct courier *courier, const 
 
 bool session_reaped(struct session *session, pid_t pid, int status)
 {
+    session->look = session->ending;
     for (size_t i = 0; i < session->nchildren; i++) {
         struct child *child = &session->children[i];
         if (child->pid != pid || child->reaped)
@@ -362,17 +419,13 @@ bool session_reaped(struct session *session, pid_t pid, int status)
 
 bool session_over(const struct session *session)
 {
-    if (!session->ending)
-        return false;
-    for (size_t i = 0; i < session->nchildren; i++)
-        if (!session->children[i].reaped)
-            return false;
-    return true;
+    return session->ending && all_reaped(session) && !session->look && session->family.count == 0;
 }
 
 int64_t session_next_ms(const struct session *session)
 {
     bool over = !session->ending && run_link_over(&session->link); /* noticed in sending */
-    bool waits = session->ending ? !session->killed : session->link.state != RUN_OPEN;
-    return over ? 0 : waits ? session->deadline_ms : INT64_MAX;
+    bool look = session->look && all_reaped(session);
+    bool waits = session->ending || session->link.state != RUN_OPEN;
+    return over || look ? 0 : waits ? session->deadline_ms : INT64_MAX;
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -314,6 +315,92 @@ static void test_the_end_without_error(void **state)
     assert_int_equal(WEXITSTATUS(session->children[0].status), 3);
 }
 
+/* The process whose number has been printed. */
+static pid_t printed(void)
+{
+    UNTIL(strchr(heard.text, '\n'));
+    return (pid_t)strtol(heard.text, NULL, 10);
+}
+
+static bool runs(pid_t pid)
+{
+    return pid > 0 && kill(pid, 0) == 0;
+}
+
+/* erun ends, and so does that process. */
+static void expect_end(pid_t pid, bool killed)
+{
+    assert_true(runs(pid));
+    run_link_fini(&erun);
+    UNTIL(session_over(session));
+    UNTIL(!runs(pid));
+    assert_int_equal(session->killed, killed);
+}
+
+static void test_the_end_of_what_is_left(void **state)
+{
+    (void)state;
+    start("sh -c 'echo $$; exec sleep 1000' & exit 0", 1, false);
+    UNTIL(session->children[0].reaped);
+    expect_end(printed(), false);
+}
+
+static void test_the_end_below_a_shell_that_ends(void **state)
+{
+    (void)state;
+    start("sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & wait", 1, false);
+    expect_end(printed(), true);
+}
+
+static void test_the_end_of_another_session(void **state)
+{
+    (void)state;
+    start("setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1000 >/dev/null 2>&1' & wait", 1, false);
+    expect_end(printed(), true);
+}
+
+static void test_the_end_of_another_session_that_is_left(void **state)
+{
+    (void)state;
+    start("setsid sh -c 'echo $$; exec sleep 1000' & exit 0", 1, false);
+    UNTIL(session->children[0].reaped);
+    expect_end(printed(), false);
+}
+
+static void test_the_end_of_groups(void **state)
+{
+    (void)state;
+    start("exec bash -c 'set -m; (echo $BASHPID; exec sleep 1000) & wait'", 1, false);
+    expect_end(printed(), false);
+}
+
+/* As with nohup(1) below an ssh: its command is over. */
+static void test_what_is_left_on_purpose(void **state)
+{
+    pid_t pid;
+    (void)state;
+    start("sh -c 'exec sleep 1000 >/dev/null 2>&1' & echo $!", 1, false);
+    pid = printed();
+    UNTIL(heard.exits == 1);
+    run_link_fini(&erun);
+    UNTIL(session_over(session));
+    assert_true(runs(pid));
+    assert_false(session->killed);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    UNTIL(!runs(pid));
+}
+
+static void test_signals_to_what_is_left(void **state)
+{
+    (void)state;
+    start("sh -c 'trap \"echo usr1; exit\" USR1; echo ready; while :; do sleep 0.05; done' & exit 4", 1, false);
+    UNTIL(session->children[0].reaped && heard.out[0] == 6);
+    run_link_send_number(&erun, RUN_SIGNAL, 0, SIGUSR1);
+    UNTIL(heard.exits == 1);
+    assert_string_equal(heard.text, "usr1\n");
+    assert_int_equal(heard.status[0], 4);
+}
+
 static void test_what_is_no_start(void **state)
 {
     (void)state;
@@ -337,8 +424,16 @@ int main(void)
         CASE(test_what_cannot_be_started),
         CASE(test_the_end_of_erun),
         CASE(test_the_end_without_error),
+        CASE(test_the_end_of_what_is_left),
+        CASE(test_the_end_below_a_shell_that_ends),
+        CASE(test_the_end_of_another_session),
+        CASE(test_the_end_of_another_session_that_is_left),
+        CASE(test_the_end_of_groups),
+        CASE(test_what_is_left_on_purpose),
+        CASE(test_signals_to_what_is_left),
         CASE(test_what_is_no_start),
     };
     signal(SIGPIPE, SIG_IGN);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     return cmocka_run_group_tests_name("session", tests, NULL, NULL);
 }
