@@ -71,15 +71,16 @@ static void set_number(const char *name, unsigned number)
     setenv(name, text, 1);
 }
 
-/* What came, and as many threads as it has processors here, unless that came too. */
+/* What came, but for the address of its host; and as many threads as it has processors here, unless that came too. */
 static void take_environment(const struct birth *birth, int processors)
 {
-    const char *added = getenv(RUN_ADDED), *name;
+    const char *added = getenv(RUN_ADDED), *address = getenv("ELMER_ADDRESS"), *name;
     char list[1024] = "", text[128];
     size_t length, used = 0;
     clearenv();
     for (size_t i = 0; i < birth->start->environment.count; i++)
         putenv((char *)birth->start->environment.items[i]);
+    (void)(address ? setenv("ELMER_ADDRESS", address, 1) : unsetenv("ELMER_ADDRESS"));
     for (const char *at = added; at && (length = run_added_next(&at, &name)) > 0;) {
         snprintf(text, sizeof(text), "%.*s", (int)length, name);
         if (getenv(text) || used + length + 16 > sizeof(list))

@@ -18,6 +18,8 @@ job each 4 'erun --each sh -c "echo \$ELMER_RANK of \$ELMER_NPROCS on \$(hostnam
 is '--each' "$(printed each | sort | xargs)" '0 of 4 on ws1 1 1 1 of 4 on ws1 1 1 2 of 4 on ws2 1 1 3 of 4 on ws2 1 1'
 job many 4 'erun -n 6 sh -c "echo \$ELMER_RANK of \$ELMER_NPROCS on \$(hostname) \$OMP_NUM_THREADS"'
 is '-n, more than there are processors' "$(printed many | sort | xargs)" '0 of 6 on ws1 2 1 of 6 on ws1 2 2 of 6 on ws2 2 3 of 6 on ws2 2 4 of 6 on ws1 2 5 of 6 on ws1 2'
+job address 4 'echo $ELMER_ADDRESS; erun ws2 "echo \$ELMER_ADDRESS"'
+is 'the address is that of its host' "$(printed address | sort -u | wc -l)" 2
 as alice 2 mkdir -p deep/down
 job place 4 'mkdir -p deep/down; cd deep/down; umask 027; MINE="a  b" OMP_NUM_THREADS=7 erun ws2 "pwd; umask; echo \"\$MINE\" \$OMP_NUM_THREADS \$GOMAXPROCS; id -un"'
 is 'directory, umask, environment, user' "$(printed place | xargs -d '\n')" '/home/alice/deep/down 0027 a  b 7 2 alice'

@@ -103,13 +103,14 @@ static void turn(int timeout)
 static void start_with(const char *line, size_t ranks, bool input, const char *dir)
 {
     static const struct run_rank all[RANKS] = {{0, RUN_NO_CPU}, {1, RUN_NO_CPU}, {2, RUN_NO_CPU}, {3, RUN_NO_CPU}};
-    const char *argv[] = {"/bin/sh", "-c", line, NULL}, *environment[] = {"PATH=/usr/bin:/bin", NULL};
+    const char *argv[] = {"/bin/sh", "-c", line, NULL},
+               *environment[] = {"PATH=/usr/bin:/bin", "ELMER_ADDRESS=192.0.2.1", NULL};
     struct run_start start = {.input = input,
                               .umask = 022,
                               .total = (uint32_t)ranks,
                               .dir = dir,
                               .argv = {argv, 3},
-                              .environment = {environment, 1},
+                              .environment = {environment, 2},
                               .ranks = all,
                               .nranks = ranks};
     size_t size;
@@ -175,6 +176,25 @@ static void test_statuses(void **state)
     assert_int_equal(heard.signal[2], SIGKILL);
     assert_int_equal(heard.status[3], 3);
     assert_int_equal(heard.signal[3], 0);
+}
+
+/* Not that of the host where erun runs. */
+static void test_the_address_of_its_host(void **state)
+{
+    (void)state;
+    setenv("ELMER_ADDRESS", "192.0.2.2", 1);
+    start("echo $ELMER_ADDRESS", 1, false);
+    UNTIL(heard.exits == 1);
+    unsetenv("ELMER_ADDRESS");
+    assert_string_equal(heard.text, "192.0.2.2\n");
+}
+
+static void test_an_address_that_is_not_known(void **state)
+{
+    (void)state;
+    start("echo ${ELMER_ADDRESS-none}", 1, false);
+    UNTIL(heard.exits == 1);
+    assert_string_equal(heard.text, "none\n");
 }
 
 /* All that was printed comes before the end, of those that the process leaves behind too. */
@@ -414,6 +434,8 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(test_statuses),
+        CASE(test_the_address_of_its_host),
+        CASE(test_an_address_that_is_not_known),
         CASE(test_output_before_the_end),
         CASE(test_windows),
         CASE(test_input),
