@@ -92,6 +92,15 @@ static size_t get_count(struct reader *r, size_t most, size_t bytes)
     return r->bad ? 0 : count;
 }
 
+/* How many strings there can be at most: each ends with a NUL. */
+static size_t count_ends(const struct reader *r)
+{
+    size_t count = 0;
+    for (const uint8_t *at = r->at, *end = r->at + r->left; (at = memchr(at, 0, (size_t)(end - at))); at++)
+        count++;
+    return count;
+}
+
 static void get_strings(struct reader *r, struct run_strings *strings, const char **items, size_t count)
 {
     *strings = (struct run_strings){items, count};
@@ -106,7 +115,7 @@ bool run_start_unpack(const uint8_t *bytes, size_t size, struct run_start *start
     uint32_t flags = get_number(&r);
     struct run_rank *ranks;
     const char **items;
-    size_t count, most = (size_t)2 * RUN_STRINGS_MAX;
+    size_t count, most;
     *memory = NULL;
     *start =
         (struct run_start){.pty = flags & PTY, .shell = flags & SHELL, .home = flags & HOME, .input = flags & INPUT};
@@ -117,8 +126,7 @@ bool run_start_unpack(const uint8_t *bytes, size_t size, struct run_start *start
     start->nranks = get_count(&r, RUN_RANKS_MAX, 8);
     if (r.bad || flags > FLAGS || start->nranks == 0 || start->umask > 0777)
         return false;
-    /* One piece for all lists: there are at most as many strings as bytes. */
-    count = r.left < most ? r.left : most;
+    count = count_ends(&r); /* one piece for all lists */
     *memory = calloc(1, start->nranks * sizeof(*ranks) + (count + 2) * sizeof(char *));
     if (!*memory)
         return false;
@@ -128,10 +136,11 @@ bool run_start_unpack(const uint8_t *bytes, size_t size, struct run_start *start
         ranks[i] = (struct run_rank){get_number(&r), get_number(&r)};
     start->ranks = ranks;
     start->dir = get_text(&r);
-    count = get_count(&r, RUN_STRINGS_MAX, 1);
+    most = count;
+    count = get_count(&r, most, 1);
     get_strings(&r, &start->argv, items, count);
     items += count + 1;
-    count = get_count(&r, RUN_STRINGS_MAX, 1);
+    count = get_count(&r, most - count, 1);
     get_strings(&r, &start->environment, items, count);
     return !r.bad && r.left == 0 && (start->argv.count > 0 || start->shell);
 }

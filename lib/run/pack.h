@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RUN_RANKS_MAX = 4096, RUN_STRINGS_MAX = 65536, RUN_NO_CPU = 0xffff };
+enum { RUN_RANKS_MAX = 4096, RUN_NO_CPU = 0xffff };
 
 struct run_rank {
     uint32_t rank;

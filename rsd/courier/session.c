@@ -106,13 +106,20 @@ static void start_children(struct session *session, const struct courier *courie
     }
 }
 
+/* Nothing is started, and erun is told why before the connection ends. */
+static void refuse_start(struct session *session, const char *why)
+{
+    run_link_send(&session->link, RUN_FAILED, 0, why, strlen(why));
+    run_link_kill(&session->link, "%s", why);
+}
+
 static void hear_start(struct session *session, const struct courier *courier, const struct run_frame *frame)
 {
     struct run_start start;
     void *memory;
     if (session->started || !run_start_unpack(frame->data, frame->size, &start, &memory) ||
         (start.pty && start.nranks > 1)) {
-        run_link_kill(&session->link, "what it wants started cannot be read");
+        refuse_start(session, "what is to be started cannot be read; is erun there of another version?");
         return;
     }
     session->started = true;
@@ -121,7 +128,7 @@ static void hear_start(struct session *session, const struct courier *courier, c
     if (session->children && session->queue)
         start_children(session, courier, &start);
     else
-        run_link_kill(&session->link, "out of memory");
+        refuse_start(session, "out of memory");
     free(memory);
 }
 

@@ -28,6 +28,9 @@ is 'as ssh the words are a line for a shell, else they are words' "$(printed quo
 job ssh 4 'erun -x -q -o BatchMode=yes -l alice ws2 -- hostname; erun -n -T alice@ws2 cat; echo $?; erun -l bob ws2 true; echo $?; erun -x ws9 true; echo $?'
 is "ssh's command line" "$(printed ssh | grep -v erun: | xargs)" 'ws2 0 2 2'
 
+job words 4 'erun --host ws2 /bin/echo $(seq 70000) | wc -w'
+is 'as many words as execve(2) takes' "$(printed words)" 70000
+
 # ---- ends ----
 job ends 4 'for c in "exit 0" "exit 7" "kill -9 \$\$" "kill -TERM \$\$"; do erun --host ws2 sh -c "$c"; echo $?; done
     erun --host ws2 /no/such; echo $?; erun --host ws2 /etc/passwd; echo $?; erun -n 4 sh -c "exit \$ELMER_RANK"; echo $?'

@@ -325,6 +325,35 @@ static void test_packed(void **state)
     free(bytes);
 }
 
+/* As many words as execve(2) takes, and more: how many there are is nobody's business but their bytes'. */
+static void test_many_words(void **state)
+{
+    enum { MANY = 1000000 };
+    struct run_start start = example(), read;
+    const char **words = calloc(MANY + 1, sizeof(*words));
+    void *memory;
+    size_t size;
+    uint8_t *bytes;
+    (void)state;
+    assert_non_null(words);
+    for (size_t i = 0; i < MANY; i++)
+        words[i] = i % 2 ? "" : "a";
+    start.argv = start.environment = (struct run_strings){words, MANY};
+    bytes = run_start_pack(&start, &size);
+    assert_non_null(bytes);
+    assert_true(size < RUN_FRAME_MAX);
+    assert_true(run_start_unpack(bytes, size, &read, &memory));
+    assert_int_equal(read.argv.count, MANY);
+    assert_string_equal(read.argv.items[MANY - 1], "");
+    assert_null(read.argv.items[MANY]);
+    assert_int_equal(read.environment.count, MANY);
+    assert_string_equal(read.environment.items[MANY - 2], "a");
+    assert_null(read.environment.items[MANY]);
+    free(memory);
+    free(bytes);
+    free(words);
+}
+
 /* Whatever is there, nothing is read beyond it; each copy ends where its memory does. */
 static void test_what_is_no_start(void **state)
 {
@@ -444,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_a_reflection_is_no_peer),
         cmocka_unit_test(test_changed_on_the_way),
         cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_many_words),
         cmocka_unit_test(test_what_is_no_start),
         cmocka_unit_test(test_added),
     };

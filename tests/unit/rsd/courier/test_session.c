@@ -427,6 +427,8 @@ static void test_what_is_no_start(void **state)
     run_link_send(&erun, RUN_START, 0, "garbage", 7);
     UNTIL(session->link.state == RUN_DEAD);
     assert_int_equal(session->nchildren, 0);
+    UNTIL(heard.failed == 1); /* who asks is told why */
+    assert_true(strstr(heard.text, "what is to be started cannot be read"));
 }
 
 int main(void)
