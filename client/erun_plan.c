@@ -103,7 +103,7 @@ struct options {
     uint64_t number, rank;
     bool has_number, has_rank, each, pty, no_pty, no_input;
     const char *user;
-    bool of_ssh;
+    bool of_ssh, subsystem;
 };
 
 static bool is_own_user(const char *name)
@@ -115,8 +115,8 @@ static bool is_own_user(const char *name)
 /* Those of ssh that say nothing here, and whether a value follows. */
 static bool ignored_by_ssh(char letter, bool *value)
 {
-    *value = strchr("BbcDEeFIiJLmOopQRSWw", letter) != NULL;
-    return letter && strchr("46AaCfGgKkMNqsvXxYyBbcEeFIimopw", letter);
+    *value = strchr("BbcDEeFIiJLmOoPpQRSWw", letter) != NULL;
+    return letter && strchr("46AaCfGgKkMNqvXxYyBbcEeFIiJmoPpSw", letter);
 }
 
 static int wants(const char *option, const char *what)
@@ -147,6 +147,8 @@ static int letters(struct options *o, char **argv, int argc, int *at)
             o->pty = word[i] == 't';
             o->no_pty = word[i] == 'T';
             o->of_ssh = true;
+        } else if (word[i] == 's') {
+            o->subsystem = o->of_ssh = true;
         } else if (word[i] == 'l') {
             o->user = *rest ? rest : next;
             *at += !*rest;
@@ -195,6 +197,9 @@ static int long_option(struct erun_plan *plan, struct options *o, char **argv, i
     size_t length = equals ? (size_t)(equals - word) : strlen(word);
     const char *next = *at + 1 < argc ? argv[*at + 1] : NULL;
     const struct option_row *row = options_find(erun_options, word + 2, length - 2);
+    if (!row && strncmp(word, "--mpi", 5) == 0)
+        return usage_error("there is no option %s: ranks of MPI are started by mpirun or mpiexec; see elmer-mpi(7)",
+                           word);
     if (!row || (equals && !row->value))
         return usage_error("there is no option %s", word);
     *at += row->value && !equals;
@@ -297,6 +302,19 @@ static int place(struct erun_plan *plan, const struct erun_job *job, const struc
 
 /* ---- all ---- */
 
+/* What sshd's configuration says of it, on Debian and elsewhere. */
+static int use_subsystem(struct erun_plan *plan, char **argv, int argc)
+{
+    if (argc != 1 || strcmp(argv[0], "sftp") != 0)
+        return usage_error("-s: there is no subsystem %s, only sftp", argc > 0 ? argv[0] : "without a name");
+    plan->line = must(strdup("exec sh -c 'for p in /usr/lib/openssh /usr/libexec/openssh /usr/lib/ssh; do "
+                             "test -x $p/sftp-server && exec $p/sftp-server; done; "
+                             "echo no sftp-server on this host: its package is openssh-sftp-server >&2; exit 127'"));
+    plan->argc = 1;
+    plan->argv = &plan->line;
+    return -1;
+}
+
 /* As sshd has it: with blanks between, for a shell. */
 static void join(struct erun_plan *plan, char **argv, int argc)
 {
@@ -326,15 +344,27 @@ static int plan_ssh(struct erun_plan *plan, const struct erun_job *job, struct o
     if (o->user && !is_own_user(o->user))
         return usage_error("processes of a job run as its user: not as %s", o->user);
     plan->like_ssh = true;
-    join(plan, argv + at, argc - at);
+    if (o->subsystem) {
+        result = use_subsystem(plan, argv + at, argc - at);
+        if (result >= 0)
+            return result;
+    } else {
+        join(plan, argv + at, argc - at);
+    }
     plan->pty = !o->no_pty && (o->pty || (plan->argc == 0 && terminal));
     put(plan, host_of(job, host), 0, RUN_NO_CPU, 1);
     return -1;
 }
 
+/* USER@HOST; the path of a command may have the character too. */
+static const char *user_ends(const char *word)
+{
+    return strchr(word, '/') ? NULL : strchr(word, '@');
+}
+
 static bool names_host(const struct erun_job *job, const char *word)
 {
-    const char *at = strchr(word, '@');
+    const char *at = user_ends(word);
     return host_of(job, at ? at + 1 : word) != NULL;
 }
 
@@ -352,12 +382,13 @@ int erun_plan_read(struct erun_plan *plan, const struct erun_job *job, int argc,
         return usage_error("there is no command");
     if (!own && names_host(job, argv[at])) {
         result = plan_ssh(plan, job, &o, argv, argc, at, terminal);
-    } else if (!own && (o.of_ssh || strchr(argv[at], '@'))) {
+    } else if (!own && (o.of_ssh || user_ends(argv[at]))) {
         result = usage_error("%s is no host of job %llu", argv[at], (unsigned long long)job->id);
     } else {
         plan->argv = argv + at;
         plan->argc = (size_t)(argc - at);
         plan->pty = o.pty;
+        plan->bare = !own && plan->argc > 1 && !strchr(argv[at], '/');
         result = place(plan, job, &o);
         if (result < 0 && plan->pty && plan->total > 1 && !o.has_rank)
             result = usage_error("--pty is for one process");

@@ -29,6 +29,7 @@ struct erun_part {
 };
 struct erun_plan {
     bool like_ssh;   /* the command is a line for a shell */
+    bool bare;       /* nothing says where: its first word might have been meant as a host */
     bool pty, input; /* input: standard input is read */
     bool help, version;
     char **argv; /* of the command; like_ssh: [1], the line, or [0] */

@@ -77,6 +77,9 @@ static void test_own_form(void **state)
     expect("-n 2 --host ws2 a", "ws2:0.0,ws2:1.1 words|a");
     expect("-n 3 --host ws2 a", "ws2:0.-,ws2:1.-,ws2:2.- words|a");
     expect("--pty --rank 0 a", "ws1:0.0 words pty|a");
+    expect("/opt/python@3.11/bin/python3 x", "ws1:0.- words|/opt/python@3.11/bin/python3|x");
+    expect("./a@ws2 x", "ws1:0.- words|./a@ws2|x");
+    refuse("--mpi=pmi1 a");
     refuse("--each");
     refuse("-n 2 --rank 1 a");
     refuse("--each --host ws1 a");
@@ -102,6 +105,11 @@ static void test_as_ssh(void **state)
     expect("-x -q -o BatchMode=yes ws2 a  b", "ws2:0.- shell|a  b");
     expect("-xoBatchMode=yes ws2 a", "ws2:0.- shell|a");
     expect("-p 22 -i /k -F /f ws2 -- a", "ws2:0.- shell|a");
+    expect("-S none -P tag -J ws1 -oX=1 ws2 a", "ws2:0.- shell|a");
+    refuse("-L 80:ws1:80 ws2 a"); /* what it cannot do */
+    refuse("-s ws2 ftp");
+    refuse("-s ws2 sftp more");
+    refuse("ws2 -s");
     expect("-n ws2 a", "ws2:0.- shell noinput|a"); /* ssh's, not a number */
     expect("ws2 -n a", "ws2:0.- shell noinput|a");
     expect("-tt ws2 a", "ws2:0.- shell pty|a");
@@ -111,6 +119,9 @@ static void test_as_ssh(void **state)
     expect(words, "ws2:0.- shell|a");
     snprintf(words, sizeof(words), "%s@ws2 a", entry->pw_name);
     expect(words, "ws2:0.- shell|a");
+    assert_int_equal(read_line(&plan, "-x -oBatchMode=yes -s -- ws2 sftp", false), -1); /* as scp and sftp call it */
+    assert_non_null(strstr(plan.argv[0], "/sftp-server"));
+    erun_plan_fini(&plan);
     assert_int_equal(read_line(&plan, "ws2", true), -1); /* a shell to type into has a terminal */
     assert_true(plan.pty && plan.argc == 0);
     erun_plan_fini(&plan);
@@ -120,6 +131,23 @@ static void test_as_ssh(void **state)
     refuse("someone@ws3 a");
     refuse("-l");
     refuse("-o");
+}
+
+/* Whose first word may have been meant as a host. */
+static void test_bare(void **state)
+{
+    static const struct {
+        const char *words;
+        bool bare;
+    } rows[] = {
+        {"ws9 date", true}, {"date", false}, {"./ws9 date", false}, {"--each ws9 date", false}, {"ws2 a", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct erun_plan plan;
+        assert_int_equal(read_line(&plan, rows[i].words, false), -1);
+        assert_int_equal(plan.bare, rows[i].bare);
+        erun_plan_fini(&plan);
+    }
 }
 
 static void test_the_job(void **state)
@@ -164,6 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own_form),
         cmocka_unit_test(test_as_ssh),
+        cmocka_unit_test(test_bare),
         cmocka_unit_test(test_the_job),
     };
     return cmocka_run_group_tests_name("erun_plan", tests, setup, teardown);
