@@ -75,11 +75,16 @@ static void take_exit(struct erun *erun, struct target *target, const struct run
     target->left--;
 }
 
-static void take_failed(const struct target *target, const struct run_frame *frame)
+/* `erun ws9 date` may mean a host that the job does not have. */
+static void take_failed(const struct erun *erun, const struct target *target, const struct run_frame *frame)
 {
+    static const char missing[] = "command not found: ";
     char text[500];
     snprintf(text, sizeof(text), "%.*s", (int)(frame->size < 450 ? frame->size : 450), (const char *)frame->data);
-    say("%s: %s", target->part->host, text);
+    if (erun->plan->bare && strncmp(text, missing, sizeof(missing) - 1) == 0)
+        say("%s: %s, which is no host of job %llu either", target->part->host, text, (unsigned long long)erun->job->id);
+    else
+        say("%s: %s", target->part->host, text);
 }
 
 static void take_taken(struct erun *erun, const struct run_frame *frame)
@@ -100,7 +105,7 @@ static void hear(struct erun *erun, struct target *target, const struct run_fram
         take_exit(erun, target, frame);
         break;
     case RUN_FAILED:
-        take_failed(target, frame);
+        take_failed(erun, target, frame);
         break;
     case RUN_TAKEN:
         take_taken(erun, frame);
@@ -306,6 +311,25 @@ static int start(const struct erun_job *job, const struct erun_plan *plan)
     return result;
 }
 
+/* Of a process of a job, what it should have and has not; NULL: nothing. */
+static const char *removed(void)
+{
+    if (!getenv("ELMER_JOB_ID"))
+        return "ELMER_JOB_ID";
+    return getenv("ELMER_HOSTS") || getenv("ELMER_HOSTFILE") ? NULL : "ELMER_HOSTS";
+}
+
+static bool read_job(struct erun_job *job)
+{
+    const char *name = removed();
+    uint64_t id = name ? erun_inside() : 0;
+    if (id == 0)
+        return erun_job_read(job);
+    say("%s has been removed from the environment of this process of job %llu, as by env -i: erun needs it", name,
+        (unsigned long long)id);
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     static const char *const first[] = {"-h", "--help", "-V", "--version"};
@@ -316,7 +340,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < sizeof(first) / sizeof(first[0]); i++)
         if (strcmp(argv[1], first[i]) == 0)
             return common_option(i < 2 ? 'h' : 'V', argv);
-    if (!erun_job_read(&job))
+    if (!read_job(&job))
         result = ERUN_LOST;
     if (result < 0)
         result = erun_plan_read(&plan, &job, argc, argv, isatty(STDIN_FILENO));

@@ -37,6 +37,8 @@ struct erun {
 
 /* ---- erun_links.c ---- */
 
+/* The job whose process this is, whatever its environment says; 0: of none, or that is not known. */
+uint64_t erun_inside(void);
 /* A pass for this process: 0, or an exit status, and it has said why. */
 int erun_get_pass(struct erun *erun);
 /* Find the courier, and begin to connect; false: it has said why. */

@@ -36,6 +36,10 @@ job ends 4 'for c in "exit 0" "exit 7" "kill -9 \$\$" "kill -TERM \$\$"; do erun
     erun --host ws2 /no/such; echo $?; erun --host ws2 /etc/passwd; echo $?; erun -n 4 sh -c "exit \$ELMER_RANK"; echo $?'
 is 'exit statuses' "$(printed ends | grep -v erun: | xargs)" '0 7 137 143 127 126 3'
 like 'with a sentence' "$(printed ends | grep erun: | xargs)" 'erun: ws2: command not found: /no/such erun: ws2: command /etc/passwd cannot be executed: Permission denied'
+job meant 4 'erun ws9 date; erun /no@such/command date; env -i PATH="$PATH" ELMER_HOSTS="$ELMER_HOSTS" erun true'
+like 'what may have been meant as a host' "$(printed meant)" 'ws1: command not found: ws9, which is no host of job [0-9]+ either'
+like "a command's path may have an @" "$(printed meant)" 'ws1: command not found: /no@such/command'
+like 'where the environment is not that of the job' "$(printed meant)" 'ELMER_JOB_ID has been removed from the environment of this process of job [0-9]+'
 job again 4 'erun --host ws2 sleep 100 & p=$!; sleep 0.5; kill -9 $p; i=0; while erun --host ws2 pgrep -x sleep; do i=$((i + 1)); [ $i -lt 100 ] || break; done; echo gone'
 is 'the end of erun, whatever it is, ends what it has started' "$(printed again | tail -n 1)" gone
 job signals 4 'for s in INT TERM USR1 USR2; do env --default-signal=$s erun --host ws2 sh -c "trap \"echo got $s; kill \\\$! 2>/dev/null; exit 5\" $s; sleep 100 & echo ready >/tmp/ready.$s; wait" & p=$!
