@@ -10,6 +10,7 @@
 #include "lib/run/desk.h"
 #include "lib/run/link.h"
 #include "lib/run/pack.h"
+#include "rsd/courier/typed.h"
 
 enum {
     SESSIONS = 512,
@@ -49,11 +50,9 @@ struct session {
     int64_t deadline_ms;  /* handshake; then, of what is to end, for KILL */
     bool started, ending, killed;
     struct child *children;
-    size_t nchildren, next_child; /* who is read from first: in turn */
-    int input;                    /* of the first child; -1: none, or closed */
-    uint8_t *queue;               /* [RUN_WINDOW] for it */
-    size_t queue_begin, queue_size;
-    bool input_end;
+    size_t nchildren, next_child;    /* who is read from first: in turn */
+    int input;                       /* of the first child; -1: none, or closed */
+    struct typed typed;              /* for it; without memory: nothing has been started */
     size_t out_window, error_window; /* bytes that may still be sent */
     struct family family;            /* ending: what is still there */
     bool look;                       /* something has ended since that was seen */

@@ -55,7 +55,7 @@ void session_destroy(struct session *session)
     run_link_fini(&session->link);
     family_fini(&session->family);
     free(session->children);
-    free(session->queue);
+    typed_fini(&session->typed);
     free(session);
 }
 
@@ -124,8 +124,7 @@ static void hear_start(struct session *session, const struct courier *courier, c
     }
     session->started = true;
     session->children = calloc(start.nranks, sizeof(*session->children));
-    session->queue = malloc(RUN_WINDOW);
-    if (session->children && session->queue)
+    if (session->children && typed_init(&session->typed))
         start_children(session, courier, &start);
     else
         refuse_start(session, "out of memory");
@@ -134,60 +133,62 @@ static void hear_start(struct session *session, const struct courier *courier, c
 
 /* ---- input ---- */
 
-/* What nobody reads any more counts as read: erun need not wait to write it. */
-static void take_input(struct session *session, size_t size)
+static bool has_terminal(const struct session *session)
 {
-    session->queue_begin += size;
-    if (session->queue_begin == session->queue_size)
-        session->queue_begin = session->queue_size = 0;
-    if (size > 0)
-        run_link_send_number(&session->link, RUN_TAKEN, RUN_IN, (uint32_t)size);
+    return session->nchildren == 1 && session->children[0].terminal;
 }
 
+/* How much the pipe has taken; all, if nobody reads it any more. */
+static size_t write_pipe(struct session *session)
+{
+    size_t size;
+    const uint8_t *bytes = typed_at(&session->typed, &size);
+    ssize_t written = size > 0 ? write(session->input, bytes, size) : 0;
+    if (written >= 0)
+        return typed_take(&session->typed, (size_t)written);
+    if (errno == EAGAIN || errno == EINTR)
+        return 0;
+    close_fd(&session->input);
+    return typed_take(&session->typed, size);
+}
+
+static bool input_waits(const struct session *session)
+{
+    size_t size;
+    (void)typed_at(&session->typed, &size);
+    return size > 0 || (has_terminal(session) && typed_waits(&session->typed));
+}
+
+/* What nobody reads any more counts as read: erun need not wait to write it. A terminal's end of input is a character
+ * that is typed behind the rest. */
 static void write_input(struct session *session)
 {
-    size_t size = session->queue_size - session->queue_begin;
-    ssize_t written = size > 0 && session->input >= 0
-                          ? write(session->input, session->queue + session->queue_begin, size)
-                          : (ssize_t)size;
-    if (written < 0 && errno != EAGAIN && errno != EINTR) {
-        close_fd(&session->input);
-        written = (ssize_t)size;
-    }
-    if (written > 0)
-        take_input(session, (size_t)written);
-    if (session->input_end && session->queue_size == session->queue_begin)
+    size_t size, taken;
+    (void)typed_at(&session->typed, &size);
+    if (session->input < 0)
+        taken = typed_take(&session->typed, size);
+    else if (has_terminal(session))
+        taken = typed_write(&session->typed, session->input);
+    else
+        taken = write_pipe(session);
+    if (taken > 0)
+        run_link_send_number(&session->link, RUN_TAKEN, RUN_IN, (uint32_t)taken);
+    if (session->typed.ended && !has_terminal(session) && !input_waits(session))
         close_fd(&session->input);
 }
 
 static void hear_input(struct session *session, const struct run_frame *frame)
 {
-    size_t waiting = session->queue_size - session->queue_begin;
-    if (!session->queue || session->input_end || frame->size > RUN_WINDOW - waiting) {
+    if (session->typed.bytes && typed_put(&session->typed, frame->data, frame->size))
+        write_input(session);
+    else
         run_link_kill(&session->link, "it sends more than there is room for");
-        return;
-    }
-    if (frame->size > RUN_WINDOW - session->queue_size) {
-        memmove(session->queue, session->queue + session->queue_begin, waiting);
-        session->queue_begin = 0;
-        session->queue_size = waiting;
-    }
-    memcpy(session->queue + session->queue_size, frame->data, frame->size);
-    session->queue_size += frame->size;
-    write_input(session);
 }
 
-/* A terminal's end of input is a character. */
 static void hear_input_end(struct session *session)
 {
-    static const char end = 4;
-    if (session->input_end)
-        return;
-    session->input_end = true;
-    if (session->nchildren == 1 && session->children[0].terminal && session->input >= 0)
-        (void)!write(session->input, &end, 1);
-    else
-        write_input(session);
+    typed_end(&session->typed);
+    write_input(session);
 }
 
 /* ---- the rest of what it says ---- */
@@ -313,7 +314,7 @@ size_t session_fds(const struct session *session, struct pollfd *fds)
     fds[0] = (struct pollfd){.fd = run_link_events(&session->link) ? session->link.fd : -1,
                              .events = run_link_events(&session->link)};
     fds[1] = (struct pollfd){.fd = session->desk.open ? session->desk.channel.fd : -1, .events = POLLIN};
-    fds[2] = (struct pollfd){.fd = session->queue_size > session->queue_begin ? session->input : -1, .events = POLLOUT};
+    fds[2] = (struct pollfd){.fd = input_waits(session) ? session->input : -1, .events = POLLOUT};
     for (size_t i = 0; i < session->nchildren; i++) {
         const struct child *child = &session->children[i];
         fds[count++] = (struct pollfd){.fd = open && session->out_window > 0 ? child->out : -1, .events = POLLIN};
@@ -398,6 +399,8 @@ void session_step(struct session *session, const struct courier *courier, const 
         ask(session, courier);
     while (run_link_next(&session->link, &frame) > 0)
         hear(session, courier, &frame);
+    if (fds[2].fd >= 0 && fds[2].revents & POLLHUP) /* nobody has the terminal open any more */
+        close_fd(&session->input);
     if (fds[2].fd >= 0 && fds[2].revents)
         write_input(session);
     for (size_t i = 0; i < count && session->link.state == RUN_OPEN; i++) {

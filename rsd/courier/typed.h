@@ -1,6 +1,6 @@
-/* typed.h - what was typed at a job's terminal, until the terminal takes it. Counted in each session, so that who comes
- * back after a lost connection learns how much has come. At most RUN_WINDOW bytes of a session wait here, and as many
- * of those before. */
+/* typed.h - what was typed at a job's terminal, until the terminal takes it; or what erun has read, until its first
+ * process does. Counted in each session, so that who comes back after a lost connection learns how much has come. At
+ * most RUN_WINDOW bytes of a session wait here, and as many of those before. */
 #ifndef RSD_COURIER_TYPED_H
 #define RSD_COURIER_TYPED_H
 

@@ -100,12 +100,15 @@ static void turn(int timeout)
         assert_true(condition);                                                                                        \
     } while (0)
 
+static bool terminal; /* of what is started */
+
 static void start_with(const char *line, size_t ranks, bool input, const char *dir)
 {
     static const struct run_rank all[RANKS] = {{0, RUN_NO_CPU}, {1, RUN_NO_CPU}, {2, RUN_NO_CPU}, {3, RUN_NO_CPU}};
     const char *argv[] = {"/bin/sh", "-c", line, NULL},
                *environment[] = {"PATH=/usr/bin:/bin", "ELMER_ADDRESS=192.0.2.1", NULL};
-    struct run_start start = {.input = input,
+    struct run_start start = {.pty = terminal,
+                              .input = input,
                               .umask = 022,
                               .total = (uint32_t)ranks,
                               .dir = dir,
@@ -245,6 +248,29 @@ static void test_input(void **state)
     assert_int_equal(heard.taken, all);
     assert_int_equal(heard.out[0], strlen("3000000\n"));
     assert_int_equal(heard.out[1], strlen("0\n"));
+}
+
+/* More than a terminal holds, before anybody reads there; its end comes behind all of it. */
+static void test_much_input_of_a_terminal(void **state)
+{
+    static uint8_t piece[RUN_PIECE];
+    size_t sent = 0, all = 400000;
+    (void)state;
+    memset(piece, '\n', sizeof(piece));
+    terminal = true;
+    start("stty -echo; echo ready; sleep 0.5; wc -c", 1, true);
+    terminal = false;
+    UNTIL(heard.out[0] > 0);
+    while (sent < all) {
+        size_t size = all - sent < sizeof(piece) ? all - sent : sizeof(piece);
+        UNTIL(sent + size <= heard.taken + RUN_WINDOW);
+        run_link_send(&erun, RUN_IN, 0, piece, size);
+        sent += size;
+    }
+    run_link_send(&erun, RUN_IN_END, 0, NULL, 0);
+    UNTIL(heard.exits == 1);
+    assert_int_equal(heard.taken, all);
+    assert_non_null(strstr(heard.text, "400000"));
 }
 
 /* Who has closed his standard error has no terminal for that: nothing is added to his input, which ends. */
@@ -441,6 +467,7 @@ int main(void)
         CASE(test_output_before_the_end),
         CASE(test_windows),
         CASE(test_input),
+        CASE(test_much_input_of_a_terminal),
         CASE(test_input_without_error),
         CASE(test_who_reads_no_input),
         CASE(test_too_much_input),
