@@ -41,6 +41,14 @@ void run_link_kill(struct run_link *link, const char *format, ...)
     link->state = RUN_DEAD;
 }
 
+/* Why it ends: 0, the other side wants it. */
+static const char *reason(struct run_link *link, int error)
+{
+    link->silent =
+        link->silent || error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == EHOSTDOWN;
+    return error ? strerror(error) : "the other side has ended";
+}
+
 /* What has come before is handed out first. */
 static void end(struct run_link *link, const char *why)
 {
@@ -114,7 +122,7 @@ static void flush(struct run_link *link)
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return;
         if (sent < 0)
-            cannot_send(link, strerror(errno));
+            cannot_send(link, reason(link, errno));
         else
             link->out_begin += (size_t)sent;
     }
@@ -262,7 +270,7 @@ static void fill(struct run_link *link)
         if (got < 0 && (errno == EINTR || (errno == EAGAIN && !link->broken)))
             return;
         if (got <= 0) {
-            end(link, got < 0 ? strerror(errno) : "the other side has ended");
+            end(link, reason(link, got < 0 ? errno : 0));
             return;
         }
         link->in_size += (size_t)got;
@@ -308,7 +316,7 @@ void run_link_watch(struct run_link *link)
     if (!link->patient || run_link_over(link) || getsockopt(link->fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0)
         return;
     if ((info.tcpi_retransmits > 0 || info.tcpi_probes > 1) && info.tcpi_last_ack_recv > RUN_SILENT_MS)
-        run_link_kill(link, "%s", strerror(ETIMEDOUT));
+        run_link_kill(link, "%s", reason(link, ETIMEDOUT));
 }
 
 bool run_link_underway(const struct run_link *link)

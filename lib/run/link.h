@@ -69,6 +69,7 @@ struct run_link {
     bool patient; /* see run_link_patient() */
     bool broken;  /* nothing can be sent any more, but what the other side has said before is still read */
     bool ended;   /* nothing more comes, but what has come is still handed out */
+    bool silent;  /* its end: nothing came from the other host any more */
     char text[300];
 };
 

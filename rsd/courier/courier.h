@@ -48,6 +48,7 @@ struct session {
     struct run_link link;
     struct run_desk desk; /* asks about the other's pass */
     int64_t deadline_ms;  /* handshake; then, of what is to end, for KILL */
+    int64_t stepped_ms;   /* its last turn */
     bool started, ending, killed;
     struct child *children;
     size_t nchildren, next_child;    /* who is read from first: in turn */

@@ -33,7 +33,9 @@ struct session *session_create(int fd, const struct courier *courier, int64_t no
     session->input = -1;
     session->out_window = session->error_window = RUN_WINDOW;
     session->deadline_ms = now + HANDSHAKE_MS;
+    session->stepped_ms = now;
     run_link_init(&session->link, fd, false, &courier->key, courier->text);
+    run_link_patient(&session->link); /* its erun may be stopped, or behind a job above */
     return session;
 }
 
@@ -61,13 +63,22 @@ void session_destroy(struct session *session)
 
 /* ---- the other end ---- */
 
+/* Who has shown a pass is told why, sealed with its key, whoever it is. */
+static void refuse(struct session *session, const char *why)
+{
+    run_link_accept(&session->link);
+    if (session->link.state == RUN_OPEN)
+        run_link_send(&session->link, RUN_REFUSED, 0, why, strlen(why));
+    run_link_kill(&session->link, "%s", why);
+}
+
 static void ask(struct session *session, const struct courier *courier)
 {
     struct err err = ERR_INIT;
     if (!pass_is_of_job(&session->link.peer, &courier->pass))
-        run_link_kill(&session->link, "it is of another job");
+        refuse(session, "it is of another job");
     else if (run_desk_ask_check(&session->desk, session->link.other, &err) < 0)
-        run_link_kill(&session->link, "%s", err.text);
+        refuse(session, err.text);
 }
 
 static void hear_desk(struct session *session)
@@ -77,7 +88,7 @@ static void hear_desk(struct session *session)
     if (result > 0)
         run_link_accept(&session->link);
     else if (result < 0)
-        run_link_kill(&session->link, "%s", err.text);
+        refuse(session, err.text);
 }
 
 /* ---- start ---- */
@@ -383,14 +394,17 @@ static void check_time(struct session *session, int64_t now)
 {
     if (session->ending)
         end_rest(session, now);
-    else if (now >= session_next_ms(session))
-        run_link_kill(&session->link, "it has not said who it is in time");
+    else if (session->link.state != RUN_OPEN && now >= session->deadline_ms)
+        refuse(session, session->link.state == RUN_CHECKING ? "elmer-tickets here has not looked at its pass in time"
+                                                            : "it has not said who it is in time");
 }
 
 void session_step(struct session *session, const struct courier *courier, const struct pollfd *fds, int64_t now)
 {
     struct run_frame frame;
     size_t first = session->nchildren > 0 ? session->next_child++ % session->nchildren : 0, count = session->nchildren;
+    session->stepped_ms = now;
+    run_link_watch(&session->link);
     if (fds[0].fd >= 0)
         run_link_step(&session->link, fds[0].revents);
     if (session->desk.open && fds[1].fd >= 0 && fds[1].revents)
@@ -437,5 +451,7 @@ int64_t session_next_ms(const struct session *session)
     bool over = !session->ending && run_link_over(&session->link); /* noticed in sending */
     bool look = session->look && all_reaped(session);
     bool waits = session->ending || session->link.state != RUN_OPEN;
-    return over || look ? 0 : waits ? session->deadline_ms : INT64_MAX;
+    int64_t watch_ms = run_link_underway(&session->link) ? session->stepped_ms + RUN_WATCH_MS : INT64_MAX;
+    int64_t next_ms = waits ? session->deadline_ms : INT64_MAX;
+    return over || look ? 0 : watch_ms < next_ms ? watch_ms : next_ms;
 }

@@ -20,14 +20,15 @@ struct session_lab {
     bool terminal;   /* of what is started */
     /* What has come. */
     struct heard {
-        size_t out[RANKS], error[RANKS], taken, exits, failed;
+        size_t out[RANKS], error[RANKS], taken, exits, failed, refused;
         uint32_t status[RANKS], signal[RANKS];
         char text[300];
     } heard;
 };
 extern struct session_lab lab;
 
-/* cmocka's; the end waits until the session is over. */
+/* cmocka's: until each has seen the pass of the other; until the link is open; until the session is over. */
+int session_lab_show(void **state);
 int session_lab_begin(void **state);
 int session_lab_end(void **state);
 /* Both ends, once. */

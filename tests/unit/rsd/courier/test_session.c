@@ -181,6 +181,18 @@ static void test_what_is_no_start(void **state)
     assert_true(strstr(lab.heard.text, "what is to be started cannot be read"));
 }
 
+/* Who has the wrong pass is told, although it may have nothing started. */
+static void test_another_job(void **state)
+{
+    (void)state;
+    lab.courier.pass.job++;
+    run_link_accept(&lab.erun);
+    UNTIL(lab.heard.refused == 1);
+    assert_string_equal(lab.heard.text, "it is of another job");
+    assert_int_equal(lab.session->link.state, RUN_DEAD);
+    assert_false(lab.session->started);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, session_lab_begin, session_lab_end)
@@ -198,6 +210,7 @@ int main(void)
         CASE(test_signals),
         CASE(test_what_cannot_be_started),
         CASE(test_what_is_no_start),
+        cmocka_unit_test_setup_teardown(test_another_job, session_lab_show, session_lab_end),
     };
     return cmocka_run_group_tests_name("session", tests, NULL, NULL);
 }
