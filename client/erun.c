@@ -93,6 +93,13 @@ static void take_taken(struct erun *erun, const struct run_frame *frame)
         erun->input_window += run_number(frame->data);
 }
 
+static void take_refused(struct erun *erun, const struct target *target, const struct run_frame *frame)
+{
+    say("%s refuses this process: %.*s", target->part->host, (int)(frame->size < 450 ? frame->size : 450),
+        (const char *)frame->data);
+    erun->lost = ERUN_LOST;
+}
+
 static void hear(struct erun *erun, struct target *target, const struct run_frame *frame)
 {
     switch ((int)frame->type) {
@@ -110,14 +117,39 @@ static void hear(struct erun *erun, struct target *target, const struct run_fram
     case RUN_TAKEN:
         take_taken(erun, frame);
         break;
+    case RUN_REFUSED:
+        take_refused(erun, target, frame);
+        break;
     default:
         break; /* RUN_STARTED; and what a later courier may have to say */
     }
 }
 
-static void lose(struct erun *erun, const struct target *target)
+/* Its first word: it has started something. */
+static void begin(struct target *target)
 {
-    say("the connection to %s is lost (%s): what ran there is ended", target->part->host, target->link.text);
+    if (target->begun)
+        return;
+    target->begun = true;
+    for (uint32_t number = 1; number < 32; number++)
+        if (target->signals & 1U << number)
+            run_link_send_number(&target->link, RUN_SIGNAL, 0, number);
+}
+
+/* A host that does not answer ends what runs there when it notices the same. */
+static void lose(struct erun *erun, struct target *target)
+{
+    terminal_back();
+    if (!target->begun && !target->link.silent) {
+        if (!target_again(erun, target, false))
+            erun->lost = ERUN_LOST;
+        return;
+    }
+    if (target->link.silent)
+        say("the connection to %s is lost (%s): what runs there ends within %d s", target->part->host,
+            target->link.text, RUN_SILENT_MS / 1000);
+    else
+        say("the connection to %s is lost (%s): what ran there is ended", target->part->host, target->link.text);
     erun->lost = ERUN_LOST;
 }
 
@@ -127,12 +159,16 @@ static void step(struct erun *erun, struct target *target, short revents)
     if (!target->ready) {
         if (!target_step(erun, target, revents))
             erun->lost = ERUN_LOST;
+        else if (target->ready)
+            terminal_raw(erun->plan);
         return;
     }
     run_link_step(&target->link, revents);
-    while (run_link_next(&target->link, &frame) > 0)
+    while (!erun->lost && run_link_next(&target->link, &frame) > 0) {
+        begin(target);
         hear(erun, target, &frame);
-    if (target->link.state == RUN_DEAD && target->left > 0)
+    }
+    if (!erun->lost && target->link.state == RUN_DEAD && target->left > 0)
         lose(erun, target);
 }
 
@@ -141,7 +177,7 @@ static void step(struct erun *erun, struct target *target, short revents)
 static bool input_waits(const struct erun *erun)
 {
     const struct target *first = &erun->targets[0];
-    return erun->input >= 0 && erun->input_window > 0 && first->ready && first->left > 0;
+    return erun->input >= 0 && erun->input_window > 0 && first->begun && first->left > 0;
 }
 
 static void read_input(struct erun *erun)
@@ -164,13 +200,18 @@ static void read_input(struct erun *erun)
 static void say_no_input(struct erun *erun)
 {
     struct target *first = &erun->targets[0];
-    if (erun->plan->input || !first->ready || erun->input == -2)
+    if (erun->plan->input || !first->begun || erun->input == -2)
         return;
     erun->input = -2;
     run_link_send(&first->link, RUN_IN_END, 0, NULL, 0);
 }
 
 /* ---- signals ---- */
+
+static bool ends(int number)
+{
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+}
 
 static void send_size(struct erun *erun)
 {
@@ -180,21 +221,24 @@ static void send_size(struct erun *erun)
         run_link_send_numbers(&first->link, RUN_SIZE, 0, size.ws_row, size.ws_col);
 }
 
-/* To all that runs. Who has had it once and is asked to end again, at once perhaps ignores it. */
+/* To all that runs, or will. Who has had it once and is asked to end again, at once perhaps ignores it. */
 static void pass_signal(struct erun *erun, int number)
 {
     static int64_t last_ms;
     static int last;
     int64_t now = mono_ms(mono_now());
-    bool told = false, ends = number != SIGUSR1 && number != SIGUSR2;
+    bool told = false;
     for (size_t i = 0; i < erun->ntargets; i++) {
         struct target *target = &erun->targets[i];
-        if (!target->ready || target->left == 0)
+        if (target->left == 0)
             continue;
-        run_link_send_number(&target->link, RUN_SIGNAL, 0, (uint32_t)number);
-        told = true;
+        if (target->begun)
+            run_link_send_number(&target->link, RUN_SIGNAL, 0, (uint32_t)number);
+        else
+            target->signals |= 1U << number;
+        told = told || target->begun;
     }
-    if (ends && (!told || (last == number && now - last_ms < AGAIN_MS)))
+    if (ends(number) && (!told || (last == number && now - last_ms < AGAIN_MS)))
         erun->lost = 128 + number;
     last = number;
     last_ms = now;
@@ -212,18 +256,29 @@ static void hear_signals(struct erun *erun, int fd)
 }
 
 /* What is ignored, as nohup(1) does, stays so. */
-static int open_signals(void)
+static int open_signals(struct erun *erun)
 {
     static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
     sigset_t set;
     sigemptyset(&set);
+    sigemptyset(&erun->ending);
     for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
         struct sigaction now;
         if (passed[i] == SIGWINCH || (sigaction(passed[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN))
             sigaddset(&set, passed[i]);
+        if (ends(passed[i]))
+            sigaddset(&erun->ending, passed[i]);
     }
     sigprocmask(SIG_BLOCK, &set, NULL);
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+void erun_asks(const struct erun *erun, bool asks)
+{
+    for (size_t i = 0; asks && i < erun->ntargets; i++)
+        if (erun->targets[i].ready)
+            return;
+    sigprocmask(asks ? SIG_UNBLOCK : SIG_BLOCK, &erun->ending, NULL);
 }
 
 /* ---- the loop ---- */
@@ -234,6 +289,24 @@ static size_t left(const struct erun *erun)
     for (size_t i = 0; i < erun->ntargets; i++)
         count += erun->targets[i].left;
     return count;
+}
+
+/* It was noticed in sending, or by run_link_watch(): poll(2) says nothing of that. */
+static bool is_over(const struct target *target)
+{
+    return target->left > 0 && run_link_over(&target->link);
+}
+
+static int timeout_of(const struct erun *erun)
+{
+    int timeout = -1;
+    for (size_t i = 0; i < erun->ntargets; i++) {
+        if (is_over(&erun->targets[i]))
+            return 0;
+        if (erun->targets[i].left > 0 && run_link_underway(&erun->targets[i].link))
+            timeout = RUN_WATCH_MS;
+    }
+    return timeout;
 }
 
 static void turn(struct erun *erun, struct pollfd *fds, int signal_fd)
@@ -248,7 +321,7 @@ static void turn(struct erun *erun, struct pollfd *fds, int signal_fd)
         short events = run_link_events(&target->link);
         fds[count] = (struct pollfd){.fd = events ? target->link.fd : -1, .events = events};
     }
-    if (poll(fds, count, -1) < 0)
+    if (poll(fds, count, timeout_of(erun)) < 0)
         return;
     if (fds[0].revents)
         hear_signals(erun, signal_fd);
@@ -259,16 +332,18 @@ static void turn(struct erun *erun, struct pollfd *fds, int signal_fd)
         }
     if (fds[3].revents)
         read_input(erun);
-    say_no_input(erun);
-    for (size_t i = 0; i < erun->ntargets && !erun->lost; i++)
-        if (fds[4 + i].revents)
+    for (size_t i = 0; i < erun->ntargets && !erun->lost; i++) {
+        run_link_watch(&erun->targets[i].link);
+        if (fds[4 + i].revents || is_over(&erun->targets[i]))
             step(erun, &erun->targets[i], fds[4 + i].revents);
+    }
+    say_no_input(erun);
 }
 
 static int run(struct erun *erun)
 {
     struct pollfd *fds = must(calloc(erun->ntargets + 4, sizeof(*fds)));
-    int signal_fd = open_signals();
+    int signal_fd = open_signals(erun);
     if (signal_fd < 0) {
         say("signals cannot be received: %s", strerror(errno));
         return ERUN_LOST;
@@ -276,8 +351,6 @@ static int run(struct erun *erun)
     for (size_t i = 0; i < erun->ntargets && !erun->lost; i++)
         if (!target_dial(erun, &erun->targets[i]))
             erun->lost = ERUN_LOST;
-    if (!erun->lost)
-        terminal_raw(erun->plan);
     while (!erun->lost && (left(erun) > 0 || streams_wait(1) || streams_wait(2)))
         turn(erun, fds, signal_fd);
     terminal_back();

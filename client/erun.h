@@ -2,6 +2,8 @@
 #ifndef CLIENT_ERUN_H
 #define CLIENT_ERUN_H
 
+#include <signal.h>
+
 #include "client/erun_plan.h"
 #include "lib/run/link.h"
 #include "libelmer/elmer.h"
@@ -12,8 +14,10 @@ enum { ERUN_LOST = 255 }; /* exit status where a part of it is lost, as ssh's */
 struct target {
     const struct erun_part *part;
     struct run_link link;
-    bool linked; /* there is a link, in whatever state */
-    bool ready;  /* it is open, and the courier has been told what to start */
+    bool linked;      /* there is a link, in whatever state */
+    bool ready;       /* it is open, and the courier has been told what to start */
+    bool begun;       /* and has answered */
+    uint32_t signals; /* that came before, as bits */
     uint16_t port;
     unsigned tries;
     size_t left;     /* processes that have not ended */
@@ -32,8 +36,14 @@ struct erun {
     int lost;   /* nonzero: it ends now, with this */
     int input;  /* 0, or -1: it is not read (any more) */
     size_t input_window;
-    int64_t begun_ms;
+    sigset_t ending; /* signals that end it while nothing runs yet */
 };
+
+/* ---- erun.c ---- */
+
+/* What may take seconds begins, or is over: signals end erun then as they end any process, unless something has been
+ * started. */
+void erun_asks(const struct erun *erun, bool asks);
 
 /* ---- erun_links.c ---- */
 
@@ -43,6 +53,8 @@ uint64_t erun_inside(void);
 int erun_get_pass(struct erun *erun);
 /* Find the courier, and begin to connect; false: it has said why. */
 bool target_dial(struct erun *erun, struct target *target);
+/* Its link has ended before anything was started: another way there. False: there is none, and it has said why. */
+bool target_again(struct erun *erun, struct target *target, bool connecting);
 /* What poll(2) has found at its link; until it is ready. False: it is lost, and said why. */
 bool target_step(struct erun *erun, struct target *target, short revents);
 

@@ -1,9 +1,9 @@
 /* erun_links.c - from a host of the job to its courier, which has been told what to start.
  *
- * elmer says where the courier listens, and has it started if there is none. Nobody there: it has ended, and elmer is
- * asked again, TRIES times. Then each shows the other its pass; that of the courier must be of this job, attempt and
- * user, and of the host that was meant: who comes in between has none. rsd may be starting again meanwhile, so what
- * needs elmer-tickets of this host is tried for PATIENCE_MS.
+ * elmer says where the courier listens, and has it started if there is none. Nobody there, or nobody who answers: it
+ * has ended, and elmer is asked again, TRIES times. Then each shows the other its pass; that of the courier must be of
+ * this job, attempt and user, and of the host that was meant: who comes in between has none. rsd may be starting again
+ * meanwhile, so what needs elmer-tickets of this host is tried for PATIENCE_MS.
  */
 #include "config.h"
 
@@ -82,9 +82,11 @@ bool target_dial(struct erun *erun, struct target *target)
     int fd, result;
     if (target->linked)
         run_link_fini(&target->link);
-    target->linked = false;
+    target->linked = target->ready = false;
     target->tries++;
+    erun_asks(erun, true);
     result = client_reach(erun->elmer, erun->job->id, target->part->host, target->port, REACH_MS, &reached, &error);
+    erun_asks(erun, false);
     if (result != ELMER_OK) {
         say("%s", error.text);
         return false;
@@ -184,9 +186,13 @@ static bool check(struct erun *erun, struct target *target)
 {
     struct err err = ERR_INIT;
     struct pass own;
+    int result;
     if (!pass_decode(erun->pass, &own) || !is_meant(erun, target, &own))
         return false;
-    if (ask_desk(erun, target->link.other, NULL, &err) < 0) {
+    erun_asks(erun, true);
+    result = ask_desk(erun, target->link.other, NULL, &err);
+    erun_asks(erun, false);
+    if (result < 0) {
         say("%s", err.text);
         return false;
     }
@@ -194,11 +200,15 @@ static bool check(struct erun *erun, struct target *target)
     return target->link.state == RUN_OPEN && send_start(erun, target);
 }
 
-/* Before it was open. Nobody at the port: the courier is another one by now. */
-static bool again(struct erun *erun, struct target *target, bool connecting)
+/* Nobody at the port: the courier is another one by now. One that has ended the connection may have waited too long for
+ * this process, which had no CPU or was stopped. */
+bool target_again(struct erun *erun, struct target *target, bool connecting)
 {
-    if (target->tries < TRIES && connecting)
+    if (target->tries < TRIES) {
+        if (!connecting)
+            poll(NULL, 0, AGAIN_MS);
         return target_dial(erun, target);
+    }
     if (connecting)
         say("%s cannot be reached: %s", target->part->host, target->link.text);
     else
@@ -213,7 +223,9 @@ bool target_step(struct erun *erun, struct target *target, short revents)
     bool connecting = target->link.state == RUN_CONNECTING;
     run_link_step(&target->link, revents);
     if (target->link.state == RUN_DEAD)
-        return again(erun, target, connecting);
+        return target_again(erun, target, connecting);
+    if (connecting)
+        run_link_patient(&target->link);
     if (target->link.state == RUN_CHECKING)
         return check(erun, target);
     return true;

@@ -58,6 +58,10 @@ is 'one that floods does not keep others' "$(printed beside | grep -c beside)" 1
 job pty 4 'erun --pty --host ws2 sh -c "tty; test -t 0 && test -t 1 && echo a terminal; stty size" | tr -d "\r"; erun -tt ws2 "test -t 0 && echo too" | tr -d "\r"'
 like '--pty' "$(printed pty | xargs)" '^/dev/pts/[0-9]+ a terminal [0-9]+ [0-9]+ too$'
 
+job stopped 4 'erun --host ws2 sh -c "echo >/tmp/up; until test -e /tmp/go; do sleep 0.1; done; head -c 3000000 /dev/zero" >/tmp/stopped & p=$!
+    until erun ws2 test -e /tmp/up; do :; done; kill -STOP $p; erun ws2 touch /tmp/go; sleep 14; kill -CONT $p; wait $p; echo $?; wc -c </tmp/stopped'
+is 'who is stopped for longer than a host may be silent keeps his connection' "$(printed stopped | xargs)" '0 3000000'
+
 # ---- who may ----
 is 'outside of a job there is no erun' "$(as alice 1 erun true 2>&1 | grep -c 'no process of a job')" 1
 id=$(submit alice -o /dev/null 4 sh -c 'erun --each true; sleep 100')
