@@ -38,7 +38,7 @@ static const struct command command = {
     "not found, 126 not executable, 2 usage, 255 a host or a connection was lost.\n",
 };
 
-enum { AGAIN_MS = 1000 };
+enum { AGAIN_MS = 1000, NOT_EXECUTED = 126 };
 static struct termios terminal_before;
 static bool terminal_is_raw;
 
@@ -384,6 +384,21 @@ static int start(const struct erun_job *job, const struct erun_plan *plan)
     return result;
 }
 
+/* The mpiexec of MPICH and Intel waits for ever for a host that it cannot start its daemon on, or whose daemon is
+ * killed: its ranks hold the connection by which it would learn of that. Open MPI's hears of it by our exit status. */
+static void end_mpiexec(int status)
+{
+    static const char name[] = "/mpiexec.hydra";
+    char path[40], program[4096];
+    ssize_t length;
+    size_t size = sizeof(name) - 1;
+    bool failed = status == EXIT_USAGE || status >= NOT_EXECUTED; /* not to be found, a signal, a host that is lost */
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)getppid());
+    length = failed ? readlink(path, program, sizeof(program)) : -1;
+    if (length >= (ssize_t)size && memcmp(program + length - size, name, size) == 0)
+        (void)kill(getppid(), SIGTERM);
+}
+
 /* Of a process of a job, what it should have and has not; NULL: nothing. */
 static const char *removed(void)
 {
@@ -423,5 +438,6 @@ int main(int argc, char **argv)
         result = start(&job, &plan);
     erun_plan_fini(&plan);
     erun_job_fini(&job);
+    end_mpiexec(result);
     return result;
 }

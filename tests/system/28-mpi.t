@@ -43,6 +43,22 @@ for m in openmpi mpich; do
     wait_for 6 "$m: which ends the job" over "$id"
     ok "$m: and nothing is left on any host" until_ok 4 nothing_left "$id"
 done
+begin mpirun.mpich /home/mpi.mpich wait
+ok 'mpich: its daemon elsewhere is killed' on 2 pkill -KILL -x hydra_pmi_proxy
+wait_for 6 'mpich: which ends the job' over "$id"
+ok 'mpich: and nothing is left on any host' until_ok 4 nothing_left "$id"
+for m in openmpi mpich; do
+    begin mpirun.$m /home/mpi.$m wait
+    ok "$m: its erun is killed" on 1 pkill -KILL -x erun
+    wait_for 6 "$m: which ends the job" over "$id"
+    ok "$m: and nothing is left on any host" until_ok 4 nothing_left "$id"
+done
+on 2 mv /usr/bin/hydra_pmi_proxy /usr/bin/hydra_pmi_proxy.away
+run 4 timeout -s KILL 20 mpirun.mpich /home/mpi.mpich hello
+is 'mpich: a host without it ends mpirun' $? 255
+on 2 mv /usr/bin/hydra_pmi_proxy.away /usr/bin/hydra_pmi_proxy
+run 4 timeout -s KILL 20 mpirun.mpich -hosts ws1,ws9 /home/mpi.mpich hello
+is 'mpich: and so does one that is not of the job' $? 255
 run 4 mpirun.openmpi /home/mpi.openmpi exit
 is 'openmpi: a rank that exits without MPI_Finalize' $? 5
 run 4 mpirun.openmpi -n 1 /home/mpi.openmpi spawn
