@@ -87,6 +87,14 @@ like 'why' "$(printed lost)" 'erun: the connection to ws2 is lost \(.*\): what r
 as alice 1 ekill "$id"
 wait_for 10 'it ends' over "$id"
 ok 'nothing is left' until_ok 5 nothing_left "$id"
+id=$(submit alice -o /home/alice/asks 4 sh -c 'echo ready; until test -e /tmp/go.asks; do sleep 0.1; done; env --default-signal=INT erun --host ws2 true & p=$!
+    until ls -l /proc/$p/fd | grep -q signalfd; do sleep 0.1; done; begun=$(date +%s); kill -INT $p; wait $p; echo $? $(($(date +%s) - begun < 8))')
+wait_for 10 'a process is about to ask elmer' eval 'printed asks | grep -q ready'
+ok 'elmer is stopped' on 1 systemctl kill -s STOP elmer
+on 1 touch /tmp/go.asks
+wait_for 5 'who asks it hears a signal at once' eval 'printed asks | grep -q "130 1"'
+ok 'elmer goes on' on 1 systemctl kill -s CONT elmer
+wait_for 10 'it ends' over "$id"
 job another 4 'erun ws2 pkill -KILL -x elmer-courier; erun ws2 echo another'
 is 'the next erun gets another courier' "$(printed another | tail -n 1)" another
 
