@@ -64,8 +64,8 @@ is 'who is stopped for longer than a host may be silent keeps his connection' "$
 
 # ---- who may ----
 is 'outside of a job there is no erun' "$(as alice 1 erun true 2>&1 | grep -c 'no process of a job')" 1
-id=$(submit alice -o /dev/null 4 sh -c 'erun --each true; sleep 100')
-wait_for 10 'a job with couriers runs' eval '[ -n "$(on 2 pgrep -x elmer-courier)" ]'
+id=$(submit alice -o /home/alice/couriers 4 sh -c 'erun --each true; echo ready; sleep 100')
+wait_for 10 'a job with couriers runs' eval 'printed couriers | grep -q ready && [ -n "$(on 2 pgrep -x elmer-courier)" ]'
 as alice 1 env ELMER_JOB_ID="$id" ELMER_HOSTS=ws1:ws1:ws2:ws2 erun ws2 id >"$tmp/out" 2>&1
 like "its user's own shell beside it gets no pass" "$(cat "$tmp/out")" 'no process of a job: its control group is'
 is 'a courier is the user, in the group of the job' "$(on 2 sh -c 'p=$(pgrep -x elmer-courier); stat -c %U /proc/$p; sed -n "s/^0::.*scope//p" /proc/$p/cgroup' | xargs)" "alice /$id.1/job"
