@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -144,6 +145,7 @@ static _Noreturn void run(const struct birth *birth, const struct pipes *pipes)
     if (pipes->terminal >= 0)
         (void)ioctl(0, TIOCSCTTY, 0);
     reset_signals();
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0); /* nobody is there for it any more */
     (void)setrlimit(RLIMIT_NOFILE, &birth->courier->files);
     processors = take_cpus(birth);
     take_environment(birth, processors);

@@ -76,7 +76,7 @@ wait_for 5 'ends a job with couriers' over "$id"
 ok 'and nothing is left' until_ok 5 nothing_left "$id"
 
 # ---- what fails ----
-id=$(submit alice -o /home/alice/lost 4 sh -c 'erun --host ws2 sh -c "echo here; sleep 100"; echo status $?; sleep 100')
+id=$(submit alice -o /home/alice/lost 4 sh -c 'erun --host ws2 sh -c "echo here; exec sleep 987"; echo status $?; sleep 100')
 wait_for 10 'a process runs on the other host' eval 'printed lost | grep -q here'
 ok 'rsd is killed there' on 2 systemctl kill -s KILL rsd
 wait_for 10 'and comes again' up_again
@@ -84,6 +84,7 @@ is 'its stream goes on' "$(printed lost | xargs)" here
 ok 'a courier is killed' on 2 pkill -KILL -x elmer-courier
 wait_for 5 'who waits for it is told' eval 'printed lost | grep -q "status 255"'
 like 'why' "$(printed lost)" 'erun: the connection to ws2 is lost \(.*\): what ran there is ended'
+ok 'what it had started is' until_ok 5 eval '[ -z "$(on 2 pgrep -f "^sleep 987")" ]'
 as alice 1 ekill "$id"
 wait_for 10 'it ends' over "$id"
 ok 'nothing is left' until_ok 5 nothing_left "$id"
