@@ -38,9 +38,9 @@ static const struct command command = {
     "not found, 126 not executable, 2 usage, 255 a host or a connection was lost.\n",
 };
 
-enum { AGAIN_MS = 1000, NOT_EXECUTED = 126 };
+enum { AGAIN_MS = 1000, TURN_MS = 20, NOT_EXECUTED = 126 };
 static struct termios terminal_before;
-static bool terminal_is_raw;
+static bool terminal_is_raw, told_to_end; /* by a signal */
 
 /* ---- the terminal ---- */
 
@@ -238,8 +238,10 @@ static void pass_signal(struct erun *erun, int number)
             target->signals |= 1U << number;
         told = told || target->begun;
     }
-    if (ends(number) && (!told || (last == number && now - last_ms < AGAIN_MS)))
+    if (ends(number) && (!told || (last == number && now - last_ms < AGAIN_MS))) {
+        told_to_end = true;
         erun->lost = 128 + number;
+    }
     last = number;
     last_ms = now;
 }
@@ -385,18 +387,26 @@ static int start(const struct erun_job *job, const struct erun_plan *plan)
 }
 
 /* The mpiexec of MPICH and Intel waits for ever for a host that it cannot start its daemon on, or whose daemon is
- * killed: its ranks hold the connection by which it would learn of that. Open MPI's hears of it by our exit status. */
+ * killed: its ranks hold the connection by which it would learn of that. Also after TERM, which it passes on to ranks.
+ * Open MPI's hears of it by our exit status. */
 static void end_mpiexec(int status)
 {
     static const char name[] = "/mpiexec.hydra";
+    const pid_t parent = getppid();
     char path[40], program[4096];
     ssize_t length;
     size_t size = sizeof(name) - 1;
-    bool failed = status == EXIT_USAGE || status >= NOT_EXECUTED; /* not to be found, a signal, a host that is lost */
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)getppid());
+    /* Not understood, not executed, ended by a signal, or on a host that is lost. */
+    bool failed = (status == EXIT_USAGE || status >= NOT_EXECUTED) && !told_to_end;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)parent);
     length = failed ? readlink(path, program, sizeof(program)) : -1;
-    if (length >= (ssize_t)size && memcmp(program + length - size, name, size) == 0)
-        (void)kill(getppid(), SIGTERM);
+    if (length < (ssize_t)size || memcmp(program + length - size, name, size) != 0)
+        return;
+    (void)kill(parent, SIGTERM);
+    for (int64_t until = mono_ms(mono_now()) + AGAIN_MS; getppid() == parent && mono_ms(mono_now()) < until;)
+        poll(NULL, 0, TURN_MS);
+    if (getppid() == parent)
+        (void)kill(parent, SIGKILL);
 }
 
 /* Of a process of a job, what it should have and has not; NULL: nothing. */
