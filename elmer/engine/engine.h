@@ -124,8 +124,8 @@ bool engine_emptied(struct engine *engine, int host, uint64_t job, uint32_t atte
 void engine_used(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds,
                  const char *polls);
 
-/* A signal to what runs of the job. Returns to how many of its hosts, -1: it does not run; *away: hosts of it that are
- * not up. */
+/* A signal to what runs of the job. Returns to how many of its hosts, -1: it does not run, as no array does; *away:
+ * hosts of it that are not up. */
 int engine_signal(struct engine *engine, uint64_t job, int number, int *away);
 
 /* ---- after the commit ---- */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "elmer/requests/admin.h"
+#include "elmer/requests/view.h"
 
 /* Who asks, as far as it is known: of an owner nobody was asked (needs_user()). "": not known. */
 const char *verb_who(const struct request *request)
@@ -45,49 +46,122 @@ static bool may(struct request *request, const struct engine_job *job)
     return false;
 }
 
-/* How many of its hosts get it; 0 or less: refused, and the request is gone. Those that have no link now do not. */
-static int send_signal(struct request *request, const struct engine_job *job, int number, int *away)
+enum { NAME = 60 };
+/* What the signal is for. A task that waits in its array is no job yet, and belongs to whom its array does. */
+struct target {
+    const struct engine_job *job; /* NULL: there is none */
+    bool array, waits;
+    char name[NAME]; /* "job 7", "array 57", "task 57[12]" */
+};
+
+static void find(const struct request *request, struct target *target)
 {
-    int sent = engine_signal(request->requests->room.engine, job->id, number, away);
-    if (sent < 0)
-        request_error(request, WIRE_CODE_WRONG_STATE, "job %" PRIu64 " does not run: no process of it can get a signal",
-                      job->id);
-    else if (!sent)
-        request_error(request, WIRE_CODE_UNAVAILABLE, "no host of job %" PRIu64 " has a link now: try again", job->id);
+    struct engine *engine = request->requests->room.engine;
+    const struct engine_job *job = engine_job(engine, request->job);
+    const struct core_job *state = job ? core_job(engine_core(engine), request->job) : NULL;
+    struct record *task = job ? NULL : tasks_waiting(engine, request->job);
+    int64_t index = job ? job_index(job) : task ? view_index(task) : -1;
+    uint64_t array = job ? job->array : task ? task->array : 0;
+    *target =
+        (struct target){.job = task ? engine_job(engine, array) : job, .array = state && state->ntasks, .waits = task};
+    if (index >= 0)
+        snprintf(target->name, NAME, "task %" PRIu64 "[%" PRId64 "]", array, index);
+    else
+        snprintf(target->name, NAME, "%s %" PRIu64, target->array ? "array" : "job", request->job);
+    record_destroy(task);
+}
+
+struct sent {
+    int run, told;     /* jobs: those that run, and those of which a host gets it */
+    int hosts, partly; /* that have no link and get nothing; jobs of which some have none */
+};
+
+static void send_signal(struct engine *engine, uint64_t job, int number, struct sent *sent)
+{
+    int away, hosts = engine_signal(engine, job, number, &away);
+    if (hosts < 0)
+        return;
+    sent->run++;
+    sent->told += hosts > 0;
+    sent->hosts += away;
+    sent->partly += away > 0;
+}
+
+/* Of an array to all its tasks that run. */
+static struct sent send_all(struct engine *engine, uint64_t job, int number)
+{
+    struct core *core = engine_core(engine);
+    const struct core_job *state = core_job(core, job), *task;
+    uint64_t cursor = job, last = state ? job + state->ntasks : job;
+    struct sent sent = {0};
+    if (last == job)
+        send_signal(engine, job, number, &sent);
+    while (cursor < last && (task = core_next_job(core, &cursor)) && task->id <= last)
+        send_signal(engine, task->id, number, &sent);
     return sent;
+}
+
+/* The request is answered. */
+static bool refused(struct request *request, const struct target *target)
+{
+    const struct core *core = engine_core(request->requests->room.engine);
+    const struct engine_job *job = target->job;
+    const char *helpers = job ? launcher_needs(launcher_of(job_submit(job))) : NULL;
+    if (!job || job->refused) {
+        bool never = !request->job || request->job >= core_next_id(core);
+        request_error(request, never ? WIRE_CODE_NO_SUCH_JOB : WIRE_CODE_WRONG_STATE,
+                      never ? "there is no job %" PRIu64 : "job %" PRIu64 " has ended already", request->job);
+        return true;
+    }
+    if (!may(request, job))
+        return true;
+    if (helpers)
+        request_error(request, WIRE_CODE_REFUSED, "jobs with %s get no signals: its daemons would get them, too",
+                      helpers);
+    else if (!request->message.u.signal_job.number)
+        request_error(request, WIRE_CODE_REFUSED, "there is no signal 0");
+    else if (target->waits)
+        request_error(request, WIRE_CODE_WRONG_STATE, "%s waits: no process of it can get a signal", target->name);
+    else
+        return false;
+    return true;
+}
+
+static void tell(struct request *request, const struct target *target, const struct sent *sent)
+{
+    uint64_t number = request->message.u.signal_job.number;
+    char who[NAME + 20], but[80] = "";
+    snprintf(who, sizeof(who), "%s", target->name);
+    if (target->array)
+        snprintf(who, sizeof(who), "%d task%s of %s", sent->told, sent->told == 1 ? "" : "s", target->name);
+    if (target->array && sent->partly)
+        snprintf(but, sizeof(but), ", but not to all hosts of %d of its tasks: no link", sent->partly);
+    else if (sent->hosts)
+        snprintf(but, sizeof(but), ", but not to %d of its hosts: no link", sent->hosts);
+    request_done(request, "signal %" PRIu64 " is sent to %s%s", number, who, but);
 }
 
 void signal_begin(struct request *request)
 {
     struct engine *engine = request->requests->room.engine;
-    const struct wire_signal_job *signal = &request->message.u.signal_job;
-    const struct engine_job *job = engine_job(engine, signal->job);
-    const char *helpers = job ? launcher_needs(launcher_of(job_submit(job))) : NULL;
-    int away = 0;
-    if (!job || job->refused) {
-        bool never = !signal->job || signal->job >= core_next_id(engine_core(engine));
-        request_error(request, never ? WIRE_CODE_NO_SUCH_JOB : WIRE_CODE_WRONG_STATE,
-                      never ? "there is no job %" PRIu64 : "job %" PRIu64 " has ended already", signal->job);
-        return;
-    }
-    if (!may(request, job))
-        return;
-    if (helpers || !signal->number) {
-        request_error(request, WIRE_CODE_REFUSED,
-                      helpers ? "jobs with %s get no signals: its daemons would get them, too"
-                              : "there is no signal %s",
-                      helpers ? helpers : "0");
-        return;
-    }
+    uint64_t number = request->message.u.signal_job.number;
     struct decision decision;
-    decide_begin(request, "signalled", &decision);
-    snprintf(decision.text, sizeof(decision.text), "signal %" PRIu64, signal->number);
-    if (send_signal(request, job, (int)signal->number, &away) <= 0)
+    struct target target;
+    find(request, &target);
+    if (refused(request, &target))
         return;
-    engine_note(engine, &decision);
-    if (away)
-        request_done(request, "signal %" PRIu64 " is sent to job %" PRIu64 ", but not to %d of its hosts: no link",
-                     signal->number, job->id, away);
-    else
-        request_done(request, "signal %" PRIu64 " is sent to job %" PRIu64, signal->number, job->id);
+    decide_begin(request, "signalled", &decision);
+    snprintf(decision.text, sizeof(decision.text), "signal %" PRIu64, number);
+    struct sent sent = send_all(engine, request->job, (int)number);
+    if (!sent.run) {
+        request_error(request, WIRE_CODE_WRONG_STATE,
+                      target.array ? "no task of %s runs: no process of it can get a signal"
+                                   : "%s does not run: no process of it can get a signal",
+                      target.name);
+    } else if (!sent.told) {
+        request_error(request, WIRE_CODE_UNAVAILABLE, "no host of %s has a link now: try again", target.name);
+    } else {
+        engine_note(engine, &decision);
+        tell(request, &target, &sent);
+    }
 }

@@ -246,7 +246,7 @@ static struct wire_strs waits_for(const struct record *r, bool all, struct arena
 
 /* ---- tasks ---- */
 
-static int64_t index_of(const struct record *r)
+int64_t view_index(const struct record *r)
 {
     struct tasks tasks;
     char why[TASKS_WHY];
@@ -286,7 +286,7 @@ static const char *file_of(const struct record *r, const char *pattern, struct a
 {
     struct path_facts facts = {.job = r->id,
                                .array = r->array ? r->array : r->id,
-                               .index = r->array ? index_of(r) : 0,
+                               .index = r->array ? view_index(r) : 0,
                                .user = r->user,
                                .name = r->submit->name,
                                .ranks = true};
@@ -366,7 +366,7 @@ void view_of(const struct record *r, int levels, bool all, struct arena *memory,
         .processors = {processors_of(r, memory), r->nprocessors},
         .hidden = !all,
         .waits_for = waits_for(r, all, memory),
-        .index = index_of(r),
+        .index = view_index(r),
         .tasks_waiting = waiting_tasks(r, memory),
     };
     JOB_FIELDS(VIEW_ASKED, VIEW_KEPT, JOB_NONE)
@@ -390,7 +390,7 @@ void view_running(const struct record *r, bool all, struct arena *memory, struct
 {
     *line = (struct wire_running_line){.job = r->id,
                                        .state = job_state_name(r->state),
-                                       .index = index_of(r),
+                                       .index = view_index(r),
                                        .processors = {processors_of(r, memory), r->nprocessors},
                                        .hidden = !all};
     JOB_FIELDS(LINE_ASKED, LINE_KEPT, JOB_NONE)
@@ -403,7 +403,7 @@ static const char *queued_reason(const struct record *r, bool all, struct arena 
 {
     uint64_t rows = r->submit->mesh_rows;
     const char *waiting = waiting_tasks(r, memory);
-    int64_t index = index_of(r);
+    int64_t index = view_index(r);
     bool usual = r->reason == REASON_WAITING && !r->refused && r->ahead;
     if (rows)
         return arena_format(memory, "mesh %" PRIu64 "x%" PRIu64 ", %s", rows, r->submit->nprocs / rows,

@@ -16,6 +16,8 @@ void view_running(const struct record *record, bool all, struct arena *memory, s
 void view_queued(const struct record *record, bool all, struct arena *memory, struct queued_line *line);
 /* Why it is in its state, in a sentence; text or "". */
 const char *view_reason(const struct record *record, char *text, size_t size);
+/* Of a task in its array; -1: it is none. */
+int64_t view_index(const struct record *record);
 /* An upper bound of the bytes that a string, or a view, takes in a relayed frame, where it is JSON within JSON. */
 size_t view_cost_of_text(const char *text);
 size_t view_cost(const struct wire_job_view *view);

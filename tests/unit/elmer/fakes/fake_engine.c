@@ -144,17 +144,20 @@ const struct core_job *core_job(struct core *core, uint64_t id)
     return job ? &job->state : NULL;
 }
 
-/* Of these tests no job is an array. */
 const struct core_job *core_array_of(struct core *core, uint64_t id)
 {
-    (void)core, (void)id;
+    (void)core;
+    for (size_t i = 0; i < fake_engine.njobs; i++) {
+        const struct core_job *job = &fake_engine.jobs[i]->state;
+        if (id > job->id && id - job->id <= job->ntasks)
+            return job;
+    }
     return NULL;
 }
 
 uint32_t core_next_task(const struct core_job *array, uint32_t from)
 {
-    (void)from;
-    return array->ntasks;
+    return core_range_next(array->gone, array->ngone, array->next_task, from);
 }
 
 const struct core_job *core_next_job(struct core *core, uint64_t *cursor)

@@ -36,8 +36,8 @@ extern struct fake_engine {
     uint32_t cube;                        /* hosts that a job needs as a cube; 0: there is no topology */
     struct core_host_why why[FAKE_HOSTS]; /* what core_why() says of each */
     uint64_t refused, above;              /* core_refused(); core_above() of a running job's ranks but the first */
-    int signals, away;                    /* what engine_signal() returns, and says; the last one: */
-    int signalled;
+    int signals, away;                    /* what engine_signal() returns of a job that runs, and says; the last one: */
+    int signalled, nsignalled;            /* and how many there were */
     uint64_t signalled_job;
     bool may_forget; /* what engine_emptied() returns */
     bool held;       /* what is put is not on disk: waits wait */

@@ -86,8 +86,11 @@ int engine_signal(struct engine *engine, uint64_t job, int number, int *away)
 {
     (void)engine;
     *away = fake_engine.away;
+    if (fake_engine_find(job)->state.state != JOB_RUNNING)
+        return -1;
     fake_engine.signalled_job = job;
     fake_engine.signalled = number;
+    fake_engine.nsignalled++;
     return fake_engine.signals;
 }
 

@@ -66,12 +66,95 @@ static void test_signal_of_others(void **state)
     assert_string_equal(heard_error(carol, "there is no job 99"), WIRE_CODE_NO_SUCH_JOB);
 }
 
+/* 57[1-3,900], of which 1 and 3 are jobs, 2 was cancelled while it waited, and 900 waits. */
+static void add_array(enum job_state state, enum job_state first, enum job_state third)
+{
+    static const struct core_range gone = {1, 2};
+    struct fake_job *array = fake_engine_add_job(57, ALICE, state);
+    array->job.submission.u.submit.tasks = "1-3,900";
+    array->state.ntasks = 4;
+    array->state.next_task = 3;
+    array->state.gone = &gone;
+    array->state.ngone = 1;
+    for (uint64_t id = 58; id <= 60; id += 2) {
+        struct fake_job *task = fake_engine_add_job(id, ALICE, id == 58 ? first : third);
+        task->job.array = task->state.array = 57;
+        task->job.task = (uint32_t)id - 58;
+        task->state.task = (uint32_t)id - 57;
+        task->job.of = &array->job;
+    }
+    fake_engine_add_job(62, ALICE, JOB_RUNNING); /* no task of it */
+}
+
+static void test_signal_array(void **state)
+{
+    (void)state;
+    add_array(JOB_QUEUED, JOB_RUNNING, JOB_RUNNING);
+    int link = bed_client(ALICE);
+    fake_engine.signals = 1;
+    bed_say(link, WIRE_signal_job, 57);
+    assert_string_equal(heard(link, WIRE_done)->u.done.text, "signal 10 is sent to 2 tasks of array 57");
+    assert_int_equal(fake_engine.nsignalled, 2);
+    assert_int_equal(fake_engine.signalled_job, 60);
+    assert_int_equal(fake_engine.decision.job, 57);
+    fake_engine.away = 3;
+    bed_say(link, WIRE_signal_job, 57);
+    assert_string_equal(heard(link, WIRE_done)->u.done.text,
+                        "signal 10 is sent to 2 tasks of array 57, but not to all hosts of 2 of its tasks: no link");
+    fake_engine.signals = 0;
+    bed_say(link, WIRE_signal_job, 57);
+    assert_string_equal(heard_error(link, "no host of array 57 has a link now"), WIRE_CODE_UNAVAILABLE);
+    bed_say(bed_client(BOB), WIRE_signal_job, 57);
+    fake_work_run();
+    assert_int_equal(fake_engine.nsignalled, 6);
+}
+
+/* No task that starts, or has ended. */
+static void test_signal_array_that_runs_not(void **state)
+{
+    (void)state;
+    add_array(JOB_STARTED, JOB_DONE, JOB_STARTING);
+    int link = bed_client(ALICE);
+    fake_engine.signals = 1;
+    bed_say(link, WIRE_signal_job, 57);
+    assert_string_equal(heard_error(link, "no task of array 57 runs"), WIRE_CODE_WRONG_STATE);
+    assert_int_equal(fake_engine.nsignalled, 0);
+    fake_engine_find(60)->state.state = JOB_RUNNING;
+    bed_say(link, WIRE_signal_job, 57);
+    assert_string_equal(heard(link, WIRE_done)->u.done.text, "signal 10 is sent to 1 task of array 57");
+}
+
+/* By its own id. */
+static void test_signal_task(void **state)
+{
+    (void)state;
+    add_array(JOB_QUEUED, JOB_RUNNING, JOB_STARTING);
+    int alice = bed_client(ALICE), bob = bed_client(BOB);
+    fake_engine.signals = 1;
+    bed_say(alice, WIRE_signal_job, 58);
+    assert_string_equal(heard(alice, WIRE_done)->u.done.text, "signal 10 is sent to task 57[1]");
+    bed_say(alice, WIRE_signal_job, 60);
+    assert_string_equal(heard_error(alice, "task 57[3] does not run"), WIRE_CODE_WRONG_STATE);
+    bed_say(alice, WIRE_signal_job, 61);
+    fake_work_run();
+    assert_string_equal(heard_error(alice, "task 57[900] waits: no process"), WIRE_CODE_WRONG_STATE);
+    bed_say(alice, WIRE_signal_job, 59);
+    assert_string_equal(heard_error(alice, "job 59 has ended already"), WIRE_CODE_WRONG_STATE);
+    bed_say(bob, WIRE_signal_job, 61);
+    fake_work_run();
+    assert_string_equal(heard_error(bob, "job 61 belongs to alice"), WIRE_CODE_NOT_PERMITTED);
+    assert_int_equal(fake_engine.nsignalled, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_named, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_signal, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_signal_of_others, bed_setup, bed_teardown),
+        cmocka_unit_test_setup_teardown(test_signal_array, bed_setup, bed_teardown),
+        cmocka_unit_test_setup_teardown(test_signal_array_that_runs_not, bed_setup, bed_teardown),
+        cmocka_unit_test_setup_teardown(test_signal_task, bed_setup, bed_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
