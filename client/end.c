@@ -13,21 +13,45 @@ struct calls {
     end_tasks_call tasks;
 };
 
-/* Where there is no call for tasks: each by its id. */
-static int end_each(struct elmer *elmer, const struct calls *calls, const struct ref *ref)
+static int tell(int result, const struct elmer_error *text, const struct elmer_error *error)
+{
+    if (result != ELMER_OK)
+        return say_result(result, error);
+    if (text->text[0])
+        say("%s", text->text);
+    return EXIT_DONE;
+}
+
+/* left_out: counts it instead of saying that it is in no state for this; NULL: that is said. */
+static int end_job(struct elmer *elmer, const struct calls *calls, uint64_t id, size_t *left_out)
 {
     struct elmer_error text, error = {{0}};
+    int result = calls->job(elmer, id, ANSWER_MS, &text, &error);
+
+    if (result == ELMER_WRONG_STATE && left_out) {
+        ++*left_out;
+        return EXIT_DONE;
+    }
+    return tell(result, &text, &error);
+}
+
+/* Signals have no call for tasks: each gets it by its id. Those that wait or have ended are left out, unless all do. */
+static int end_each(struct elmer *elmer, const struct calls *calls, const struct ref *ref)
+{
+    size_t nids, left_out = 0;
     uint64_t *ids;
-    size_t nids;
     int code = refs_ids(elmer, ref, 1, ANSWER_MS, &ids, &nids), worst = EXIT_DONE;
 
     for (size_t i = 0; code < 0 && i < nids && worst != EXIT_UNREACHABLE; i++) {
-        int result = calls->job(elmer, ids[i], ANSWER_MS, &text, &error);
-        int one = result == ELMER_OK ? EXIT_DONE : say_result(result, &error);
+        int one = end_job(elmer, calls, ids[i], nids > 1 ? &left_out : NULL);
 
         worst = one > worst || one == EXIT_UNREACHABLE ? one : worst;
     }
     free(ids);
+    if (code < 0 && nids > 1 && left_out == nids) {
+        say("none of the tasks %llu[%s] runs: no process can get a signal", (unsigned long long)ref->id, ref->tasks);
+        worst = EXIT_JOB;
+    }
     return code < 0 ? worst : code;
 }
 
@@ -36,17 +60,12 @@ static int end_one(struct elmer *elmer, const struct calls *calls, const struct 
     struct elmer_error text, error = {{0}};
     int result;
 
-    if (ref->tasks && !calls->tasks)
+    if (!ref->tasks || strcmp(ref->tasks, "*") == 0)
+        return end_job(elmer, calls, ref->id, NULL);
+    if (!calls->tasks)
         return end_each(elmer, calls, ref);
-    result = ref->tasks && strcmp(ref->tasks, "*") != 0
-                 ? calls->tasks(elmer, ref->id, ref->tasks, ANSWER_MS, &text, &error)
-                 : calls->job(elmer, ref->id, ANSWER_MS, &text, &error);
-
-    if (result != ELMER_OK)
-        return say_result(result, &error);
-    if (text.text[0])
-        say("%s", text.text);
-    return EXIT_DONE;
+    result = calls->tasks(elmer, ref->id, ref->tasks, ANSWER_MS, &text, &error);
+    return tell(result, &text, &error);
 }
 
 static int end_all(const struct calls *calls, const struct ref *refs, int count)

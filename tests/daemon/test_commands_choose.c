@@ -237,6 +237,69 @@ static void test_signal(void **data)
     assert_non_null(strstr(w->stderr_text, "1.6"));
 }
 
+static void answer_array(struct world *w)
+{
+    struct wire_message query = peer_expect(&w->elmer, WIRE_query);
+    struct wire_job_view view = view_of(57, "array", "started");
+
+    assert_int_equal(query.u.query.jobs.items[0], 57);
+    view.tasks = "1-3";
+    view.ntasks = 3;
+    answer_jobs(w, query.id, &view, 1, false);
+    wire_message_fini(&query);
+}
+
+static void answer_refused(struct world *w, uint64_t job, const char *code, const char *text)
+{
+    struct wire_message message = peer_expect(&w->elmer, WIRE_signal_job);
+    struct wire_message error = {.type = WIRE_error, .id = message.id};
+
+    assert_int_equal(message.u.signal_job.job, job);
+    error.u.error.code = code;
+    error.u.error.text = text;
+    wire_message_fini(&message);
+    peer_send(&w->elmer, &error);
+}
+
+/* Tasks that do not run are left out where others of them do; an array is one request, whatever runs of it. */
+static void test_signal_tasks(void **data)
+{
+    struct world *w = *data;
+
+    RUN(w, "ekill", "--signal", "USR1", "57[1-3]");
+    accept_command(w);
+    answer_array(w);
+    answer_refused(w, 58, WIRE_CODE_WRONG_STATE, "job 58 has ended already");
+    assert_int_equal(answer_done(w, WIRE_signal_job), 59);
+    answer_refused(w, 60, WIRE_CODE_WRONG_STATE, "task 57[3] waits");
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stderr_text, "ekill: so it is\n");
+    RUN(w, "ekill", "--signal", "USR1", "57[1,3]");
+    accept_command(w);
+    answer_array(w);
+    answer_refused(w, 58, WIRE_CODE_WRONG_STATE, "job 58 has ended already");
+    answer_refused(w, 60, WIRE_CODE_WRONG_STATE, "task 57[3] waits");
+    assert_int_equal(finish(w), 3);
+    assert_string_equal(w->stderr_text, "ekill: none of the tasks 57[1,3] runs: no process can get a signal\n");
+    RUN(w, "ekill", "--signal", "USR1", "57[2-3]");
+    accept_command(w);
+    answer_array(w);
+    answer_refused(w, 59, WIRE_CODE_REFUSED, "not for this one");
+    answer_refused(w, 60, WIRE_CODE_WRONG_STATE, "task 57[3] waits");
+    assert_int_equal(finish(w), 1);
+    assert_string_equal(w->stderr_text, "ekill: not for this one\n");
+    RUN(w, "ekill", "--signal", "USR1", "57[3]");
+    accept_command(w);
+    answer_array(w);
+    answer_refused(w, 60, WIRE_CODE_WRONG_STATE, "task 57[3] waits");
+    assert_int_equal(finish(w), 3);
+    assert_string_equal(w->stderr_text, "ekill: task 57[3] waits\n");
+    RUN(w, "ekill", "--signal", "USR1", "57[*]");
+    accept_command(w);
+    assert_int_equal(answer_done(w, WIRE_signal_job), 57);
+    assert_int_equal(finish(w), 0);
+}
+
 static void test_usage(void **data)
 {
     static const struct {
@@ -265,8 +328,8 @@ static void test_usage(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_kill),   WITH_ELMER(test_cancel), WITH_ELMER(test_ids),
-        WITH_ELMER(test_signal), WITH_ELMER(test_usage),  WITH_ELMER(test_asked),
+        WITH_ELMER(test_kill),         WITH_ELMER(test_cancel), WITH_ELMER(test_ids),   WITH_ELMER(test_signal),
+        WITH_ELMER(test_signal_tasks), WITH_ELMER(test_usage),  WITH_ELMER(test_asked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

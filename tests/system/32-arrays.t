@@ -116,6 +116,29 @@ print(*(j["state"] for j in sorted(json.load(sys.stdin)["jobs"], key=lambda j: j
 as alice 1 ekill "$id"
 wait_for 20 'it is over' over "$id"
 
+# ---- signals: to the tasks that run ----
+id=$(submit alice -a '1-4%2' -o /dev/null sh -c 'trap "echo {} >>/tmp/got.$ELMER_ARRAY_ID; exit 0" USR1
+    echo {} >>/tmp/ran.$ELMER_ARRAY_ID; while :; do sleep 0.1; done')
+two_run() { # INDEX INDEX - and have begun
+    has_lines "/tmp/ran.$id" "$2" && task_runs "${id}[$1]" && task_runs "${id}[$2]"
+}
+wait_for 20 'two run' two_run 1 2
+as alice 2 ekill --signal USR1 "${id}[4]" 2>"$tmp/said"
+is 'one that waits gets none' $? 3
+like 'and that is said' "$(cat "$tmp/said")" "task $id\\[4\\] waits"
+as bob 2 ekill --signal USR1 "$id" 2>/dev/null
+is 'others send none' $? 5
+as alice 2 ekill --signal USR1 "$id" 2>"$tmp/said"
+is 'an array takes one' $? 0
+is 'for its two tasks' "$(cat "$tmp/said")" "ekill: signal 10 is sent to 2 tasks of array $id"
+wait_for 20 'which get it, and the others run' two_run 3 4
+is 'these do not' "$(lines "/tmp/got.$id" | tr '\n' ' ')" '1 2 '
+ok 'to some, of which one has ended' as alice 1 ekill --signal USR1 "${id}[1,3]"
+wait_for 20 'it is sent to the other' has_lines "/tmp/got.$id" 3
+ok 'to each of them' as alice 1 ekill --signal USR1 "${id}[*]"
+wait_for 20 'it ends the last one' over "$id"
+is 'each got one' "$(lines "/tmp/got.$id" | tr '\n' ' ')" '1 2 3 4 '
+
 # ---- others wait for tasks by index, also for such as have not started ----
 id=$(submit alice -a '1-3%1' -o /dev/null sh -c 'while [ ! -e /tmp/go.{} ]; do sleep 0.1; done; exit {}')
 second=$(submit alice --after "fail:${id}[2]" -o /dev/null 1 true)
