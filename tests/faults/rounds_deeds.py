@@ -8,7 +8,7 @@ from rounds_lab import MARKS, OUTPUT, comm_of, kill_exactly, lab, start_of
 
 BARRIER = "/usr/libexec/elmer/examples/barrier"
 ANSWER_S = 60
-UNREACHABLE, NODE_DOWN = 4, 255
+WRONG_STATE, UNREACHABLE, NODE_DOWN = 3, 4, 255
 VICTIM_S = 3  # who is to be killed may not be born yet
 
 
@@ -18,6 +18,7 @@ class Deeds:
         self.lock = threading.Lock()
         self.counts, self.answers = collections.Counter(), []
         self.asked, self.done, self.odd = {}, [], []
+        self.holds = 0
 
     def take(self):
         """({name: (Job, id or None)}, [Deed], [what was odd]) since the last call; deeds of the one before are kept, they may matter still."""
@@ -33,16 +34,41 @@ class Deeds:
         job = job._replace(requeue=job.requeue and self.cluster.requeue)
         words = ["esubmit", "-J", job.name, "-o", f"{OUTPUT}.{job.name}", "-D", "/home/alice"]
         words += {"each": ["--each"], "pvm": ["--pvm"]}.get(job.kind, []) + (["--requeue"] if job.requeue else [])
+        words += ["-t", f"{job.limit_s}s"] if job.limit_s else []
         words += [str(job.nprocs), "/home/marker", MARKS, job.name, str(job.ms), str(job.status)]
         if job.kind == "pvm":
             words += [BARRIER, "-P", str(job.nprocs), "-v", "3", "-p", str(1 + job.ms // 4)]
         code, out, err = self.cluster.node(job.node).run("alice", *words)
         job_id = int(out) if out.strip().isdigit() else None
         self.log(f"submit {job.name} {job.kind} {job.nprocs} at ws{job.node}: {code} {job_id} {err.strip()[-200:]}")
+        if job_id and job.hold_ms:
+            job = job._replace(held=self.hold(job, job_id))
         with self.lock:
             self.asked[job.name] = (job, job_id)
             if code not in (0, UNREACHABLE, NODE_DOWN, -9, 137) and "nsenter: " not in err:
                 self.odd.append(f"esubmit of {job.name} at ws{job.node} ended with {code}: {err.strip()[-500:]}")
+
+    def hold(self, job, job_id):
+        """Unless it has started already. It is released in any case: what had no answer may have been done. From when until when it was held."""
+        code, _, _ = self.cluster.node(job.node).run("alice", "ehold", str(job_id))
+        begin = time.monotonic()
+        time.sleep(job.hold_ms / 1000)
+        end, deadline = time.monotonic(), time.monotonic() + ANSWER_S
+        while True:
+            released, _, err = self.cluster.node(job.node).run("alice", "erelease", str(job_id))
+            if released in (0, WRONG_STATE):
+                break
+            if time.monotonic() > deadline:
+                with self.lock:
+                    self.odd.append(f"erelease of {job.name} at ws{job.node} ended with {released}: {err.strip()[-500:]}")
+                break
+            time.sleep(0.2)
+        self.log(f"hold {job.name} at ws{job.node}: {code}, released {released}")
+        if code:
+            return None
+        with self.lock:
+            self.holds += 1
+        return begin, end
 
     # ---- faults ----
 

@@ -2,7 +2,8 @@
 
 A job that was accepted has run once, with each rank, and elmer has its exit status; or it has ended with a reason that
 something which was done in the meantime explains. One that elmer does not know has never run. None runs twice; with
---requeue never two at a time, and an attempt that counts has run as a whole.
+--requeue never two at a time, and an attempt that counts has run as a whole. One that was held has not begun meanwhile. One with
+a limit may have ended by it, when it had run for so long.
 """
 import calendar
 import collections
@@ -103,6 +104,9 @@ class Judge:
             self.wrong("doubled", f"{what}: two runs at a time: {marks}")
         if any(count > 1 for count in runs.values()):
             self.wrong("doubled", f"{what}: ran more than once{' in an attempt' if job.requeue else ''}: {marks}")
+        begun = [int(mark[6]) / 1e9 for mark in marks if mark[0] == "begin"]
+        if job.held and any(job.held[0] < at < job.held[1] for at in begun):
+            self.wrong("wrong", f"{what}: began while it was held, from {job.held[0]} to {job.held[1]}: {marks}")
         self.reasons[record["reason_code"] or record["state"]] += 1
         self.figures["put back"] += max(0, record["attempt"] - 1)
         if record["state"] not in ("done", "cancelled"):
@@ -119,10 +123,17 @@ class Judge:
                 self.wrong("wrong", f"{what}: its status was {job.status} ({record['reason']})")
         elif job.requeue and record["reason_code"] in ("lost", "host-lost") and record["attempt"] < ATTEMPTS:
             self.wrong("lost", f"{what}: it was not run again ({record['reason']}): {marks}")
+        elif record["reason_code"] == "time-limit" and self.ran_s(record) >= job.limit_s > 0:
+            self.figures["at their limit"] += 1
         elif not excused(record, deeds):
             self.wrong("unexplained", f"{what}: {record['reason']}; submitted {record['submitted']}, ended {record['ended']}; marks: {marks}")
         else:
             self.figures["ended with a reason"] += 1
+
+    @staticmethod
+    def ran_s(record):
+        """The two times are those of one clock that somebody may set, and are in whole milliseconds."""
+        return wall(record["ended"]) - wall(record["started"]) + 0.01 if record["started"] else 0
 
     @staticmethod
     def killed_late(record, deeds):
@@ -132,10 +143,11 @@ class Judge:
 # ---- does it notice? ----
 
 def must_notice():
-    """A judge that lets wrong stories pass is not believed; the first that passes, or None."""
-    job = collections.namedtuple("Job", "name kind nprocs status requeue")
+    """A judge that lets wrong stories pass is not believed; the first that passes, or None. In the place of deeds may stand what is
+    other about the job."""
+    job = collections.namedtuple("Job", "name kind nprocs status requeue limit_s held")("r0.0", "each", 2, 3, False, 0, None)
     record = {"id": 7, "name": "r0.0", "state": "done", "reason_code": "exited", "reason": "", "exit_status": 3, "attempt": 1, "hosts": ["ws1", "ws2"],
-              "submitted": "2026-01-01T00:00:00.000Z", "ended": "2026-01-01T00:00:05.000Z"}
+              "submitted": "2026-01-01T00:00:00.000Z", "started": "2026-01-01T00:00:03.000Z", "ended": "2026-01-01T00:00:05.000Z"}
     ended = {"reason_code": "lost"}
     ran = [f"{act} r0.0 7 1 {rank} ws1 1" for rank in (0, 1) for act in ("begin", "end")]
     there = wall(record["ended"]) - 1
@@ -147,12 +159,16 @@ def must_notice():
         (None, ended, [], [Deed("supervisor killed", 3, 7, there, there)]), ("unexplained", ended, [], [Deed("supervisor killed", 1, 8, there, there)]),
         ("unexplained", ended, [], [Deed("supervisor killed", 1, 7, there - 60, there - 60)]), ("unexplained", ended, [], [Deed("elmer killed", 1, None, there, there)])]
     again = [mark.replace(" 7 1 ", " 7 2 ") for mark in ran]
-    stories += [("doubled", {"attempt": 2}, ran[:2] + again, []), (None, {"attempt": 2}, ran[:2] + again, "requeue"), ("doubled", {}, ran + ran[:1], "requeue"),
-                ("doubled", {"attempt": 2}, ran[:1] + again + ["overlap r0.0 7 2 0 ws2 2"], "requeue"), ("lost", {"attempt": 2}, ran + again[:3], "requeue"), ("lost", ended, ran[:1], "requeue")]
+    again_job = {"requeue": True}
+    stories += [("doubled", {"attempt": 2}, ran[:2] + again, []), (None, {"attempt": 2}, ran[:2] + again, again_job), ("doubled", {}, ran + ran[:1], again_job),
+                ("doubled", {"attempt": 2}, ran[:1] + again + ["overlap r0.0 7 2 0 ws2 2"], again_job), ("lost", {"attempt": 2}, ran + again[:3], again_job), ("lost", ended, ran[:1], again_job)]
+    limit = {"reason_code": "time-limit", "exit_status": None}
+    stories += [(None, limit, ran[:1], {"limit_s": 2}), ("unexplained", limit, ran[:1], {"limit_s": 3}), ("unexplained", limit, ran[:1], []),
+                ("wrong", {}, ran, {"held": (0, 1)}), (None, {}, ran, {"held": (1, 2)})]
     for figure, changes, marks, deeds in stories:
-        judge, requeue = Judge(), deeds == "requeue"
-        deeds = [] if requeue else deeds
-        judge.block({"r0.0": (job("r0.0", "each", 2, 3, requeue), 7)}, {} if changes is None else {7: {**record, **changes}}, marks, deeds)
+        judge, other = Judge(), deeds if isinstance(deeds, dict) else {}
+        deeds = [] if other else deeds
+        judge.block({"r0.0": (job._replace(**other), 7)}, {} if changes is None else {7: {**record, **changes}}, marks, deeds)
         noticed = {name for name, _ in judge.faults}
         if figure not in noticed if figure else noticed:
             return f"{changes} {marks} {deeds}: {judge.faults} instead of {figure}"

@@ -3,6 +3,7 @@ import collections
 import random
 
 ROUND_MS = 1200
+HOLD_MS = 3000
 LONG_MS, SHORT_MS = 8000, 1500  # pulled cables: beyond host_timeout (see rounds_lab.py), and within it
 
 # How often each kind of fault is in the deck from which they are dealt; the deck is shuffled anew when it is empty, so
@@ -13,7 +14,9 @@ DECK = collections.OrderedDict([
     ("cable pulled for long", 1), ("elmer restarted", 1), ("rsd restarted", 2), ("job ended by its user", 2)])
 KINDS = list(DECK)
 
-Job = collections.namedtuple("Job", "at_ms name kind node nprocs ms status requeue")
+# limit_s: of its time (esubmit -t), 0: none. hold_ms: it is held so long, from its submission on, 0: it is not; held: then from
+# and until when, by time.monotonic(), if it was.
+Job = collections.namedtuple("Job", "at_ms name kind node nprocs ms status requeue limit_s hold_ms held", defaults=[0, 0, None])
 Fault = collections.namedtuple("Fault", "at_ms kind node pick for_ms")
 
 
@@ -24,7 +27,7 @@ def job(rng, name, nodes, long):
     if long and rng.random() < 0.2:
         ms = LONG_MS + 1000  # outlives a pulled cable, and the lease behind it
     return Job(rng.randrange(ROUND_MS), name, kind, rng.randint(1, nodes), nprocs, ms, rng.randint(0, 90),
-               rng.random() < 0.5)
+               rng.random() < 0.5, rng.choice([0, 0, 0, 0, 1, 2]), rng.choice([0, 0, rng.randint(100, HOLD_MS)]))
 
 
 def fault(rng, kind, nodes):
