@@ -14,8 +14,9 @@
 static void note_times(struct engine_job *job, const struct core_job *state)
 {
     int64_t now = wall_now().ms;
-    if (state->state == JOB_QUEUED)
-        job->started_ms = -1; /* of an earlier attempt */
+    bool waits = state->state == JOB_QUEUED || (state->state == JOB_STARTING && state->exits == 0);
+    if (waits) /* one that starts again at once is never seen in the queue */
+        job->started_ms = -1;
     bool ended = state->state == JOB_DONE || state->state == JOB_CANCELLED;
     if (job->started_ms < 0 && (state->state == JOB_RUNNING || state->exits > 0))
         job->started_ms = now;

@@ -91,9 +91,11 @@ static void test_what_counts(void **state)
     assert_int_equal(bed_state(1), JOB_ENDING);
     empty(1);
     assert_int_equal(state_of(1)->attempt, 2); /* back into the queue, and on */
+    assert_int_equal(job->started_ms, -1);     /* a restart of elmer reckons from it */
     bed_event(EVENT_OPENED, 0, 1, 2, 0);
     bed_event(EVENT_LAUNCHED, 0, 1, 2, 0);
     fake_store_commit();
+    assert_int_equal(job->started_ms, FAKE_WALL_MS + fake_time.passed_ms);
     fake_time_pass(MINUTE - 1);
     assert_int_equal(bed_state(1), JOB_RUNNING);
     fake_time_pass(1);
