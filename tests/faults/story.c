@@ -6,7 +6,12 @@
  * is submitted with requeue, and in its markers attempts stand for ranks: each may run once, and the second only where
  * a supervisor has died. `then` waits for `gang` to end well and for `status` to fail, `never` for `status` to end
  * well: it is cancelled. `tasks` is an array of four, two at a time, of which the last is cancelled while all wait:
- * each of the others runs once and is counted once. */
+ * each of the others runs once and is counted once.
+ *
+ * `limited` and `again` run beside `endless` until their time is over; then `limited` has ended, and `again`, which
+ * asks for that, runs a second time and ends well. `held` is held as soon as it has been submitted, and put before all
+ * others: while the daemons are restarted there is a processor for it, and it waits. Released it runs at once, before
+ * `late`, so it ends while that waits. It has asked for memory, too. */
 #include "config.h"
 
 #include "tests/faults/story.h"
@@ -24,7 +29,10 @@
 
 #include "libelmer/elmer.h"
 
-enum { PATIENCE_MS = 20000, STORY_MS = 40000, CLEAN_MS = 5000 };
+/* In the script of a job: from 0 on. */
+#define ATTEMPT "$((${ELMER_TMPDIR##*.} - 1))"
+
+enum { PATIENCE_MS = 20000, STORY_MS = 40000, CLEAN_MS = 5000, LIMIT_MS = 400 };
 
 static const struct plan {
     const char *name, *script;
@@ -38,12 +46,18 @@ static const struct plan {
         const char *kind;
         enum story_job job;
     } after[2]; /* kind NULL: nothing */
+    bool requeue, limit_requeue;
+    uint64_t time_limit_ms, memory_bytes;
 } plans[STORY_JOBS] = {
     [JOB_GANG] = {"gang", "echo gang.$ELMER_RANK >>markers; sleep 0.02", 3, true, "done", "exited", 0, 3},
     [JOB_STATUS] = {"status", "echo status.0 >>markers; exit 3", 1, false, "done", "exited", 3, 1},
     [JOB_ENDLESS] = {"endless", "echo endless.0 >>markers; exec sleep 60", 1, false, "done", "killed", -1, 1},
+    [JOB_LIMITED] = {"limited", "echo limited.0 >>markers; exec sleep 60", 1, false, "done", "time-limit", -1, 1,
+                     .time_limit_ms = LIMIT_MS},
+    [JOB_AGAIN] = {"again", "echo again." ATTEMPT " >>markers; [ " ATTEMPT " != 0 ] || exec sleep 60", 1, false, "done",
+                   "exited", 0, 2, .requeue = true, .limit_requeue = true, .time_limit_ms = LIMIT_MS},
     [JOB_LATE] = {"late", "echo late.$ELMER_RANK >>markers", 4, true, "cancelled", "cancelled", -1, 0},
-    [JOB_AFTER] = {"after", "echo after.$((${ELMER_TMPDIR##*.} - 1)) >>markers", 3, false, "done", "exited", 0, 1},
+    [JOB_AFTER] = {"after", "echo after." ATTEMPT " >>markers", 3, false, "done", "exited", 0, 1, .requeue = true},
     [JOB_THEN] = {"then",
                   "echo then.0 >>markers",
                   1,
@@ -57,6 +71,7 @@ static const struct plan {
     [JOB_NEVER] =
         {"never", "echo never.0 >>markers", 1, false, "cancelled", "never", -1, 0, NULL, {{"ok", JOB_STATUS}}},
     [JOB_TASKS] = {"tasks", "echo tasks.$ELMER_ARRAY_INDEX >>markers", 1, false, "done", "cancelled", -1, 3, "0-3%2"},
+    [JOB_HELD] = {"held", "echo held.0 >>markers", 1, false, "done", "exited", 0, 1, .memory_bytes = 1 << 20},
 };
 
 /* ---- the user ---- */
@@ -86,7 +101,10 @@ static void submit(struct user *user, enum story_job job)
     const char *environment[] = {"PATH=/usr/bin:/bin", NULL};
     struct elmer_submission submission = {.nprocs = plans[job].nprocs,
                                           .each = plans[job].each,
-                                          .requeue = job == JOB_AFTER,
+                                          .requeue = plans[job].requeue,
+                                          .limit_requeue = plans[job].limit_requeue,
+                                          .time_limit_ms = plans[job].time_limit_ms,
+                                          .memory_bytes = plans[job].memory_bytes,
                                           .command = command,
                                           .environment = environment,
                                           .name = plans[job].name,
@@ -121,6 +139,8 @@ static void take(struct outcome *outcome, const struct elmer_job *job)
     outcome->signal = job->signal;
     outcome->tasks_ok = job->tasks_ok;
     outcome->tasks_failed = job->tasks_failed;
+    outcome->time_limit_ms = job->time_limit_ms;
+    outcome->memory_bytes = job->memory_bytes;
 }
 
 /* Until it has ended, or is in this state. */
@@ -149,14 +169,14 @@ static void await(struct user *user, enum story_job job, const char *state)
 }
 
 /* Asked again after a lost answer the job is no longer in the state for it: that is as good. */
-static void end(struct user *user, enum story_job job,
-                int (*call)(struct elmer *, uint64_t, int, struct elmer_error *, struct elmer_error *))
+static void tell(struct user *user, const char *what, enum story_job job,
+                 int (*call)(struct elmer *, uint64_t, int, struct elmer_error *, struct elmer_error *))
 {
     struct elmer_error error = {{0}};
     int result = call(user->elmer, user->story->jobs[job].id, PATIENCE_MS, NULL, &error);
     if (result != ELMER_OK && result != ELMER_WRONG_STATE)
         give_up(user, plans[job].name, &error);
-    trace(user, "told to end", job);
+    trace(user, what, job);
 }
 
 static void cancel_task(struct user *user, enum story_job job, const char *index)
@@ -166,6 +186,17 @@ static void cancel_task(struct user *user, enum story_job job, const char *index
     if (result != ELMER_OK && result != ELMER_WRONG_STATE)
         give_up(user, plans[job].name, &error);
     trace(user, "loses a task of", job);
+}
+
+/* Nobody has released it, and there is a processor for it. */
+static void release_held(struct user *user)
+{
+    struct outcome *outcome = &user->story->jobs[JOB_HELD];
+    await(user, JOB_HELD, "held");
+    if (strcmp(outcome->state, "held") != 0)
+        give_up(user, "a held job has not waited", NULL);
+    tell(user, "releases", JOB_HELD, elmer_release);
+    await(user, JOB_HELD, NULL);
 }
 
 static void let_administrator(struct user *user)
@@ -186,20 +217,30 @@ static _Noreturn void user_run(struct story *story)
     submit(&user, JOB_GANG);
     submit(&user, JOB_STATUS);
     submit(&user, JOB_ENDLESS);
+    submit(&user, JOB_LIMITED);
+    submit(&user, JOB_AGAIN);
     submit(&user, JOB_LATE);
     submit(&user, JOB_AFTER);
     submit(&user, JOB_THEN);
     submit(&user, JOB_NEVER);
     submit(&user, JOB_TASKS);
+    submit(&user, JOB_HELD);
+    tell(&user, "holds", JOB_HELD, elmer_hold);
     cancel_task(&user, JOB_TASKS, "3");
+    tell(&user, "puts before all others", JOB_HELD, elmer_top);
     await(&user, JOB_GANG, NULL);
     await(&user, JOB_STATUS, NULL);
     await(&user, JOB_ENDLESS, "running");
+    await(&user, JOB_LIMITED, "running");
+    await(&user, JOB_AGAIN, "running");
     let_administrator(&user);
-    end(&user, JOB_LATE, elmer_cancel);
+    release_held(&user);
+    await(&user, JOB_LIMITED, NULL);
+    await(&user, JOB_AGAIN, NULL);
+    tell(&user, "cancels", JOB_LATE, elmer_cancel);
     await(&user, JOB_AFTER, NULL);
     await(&user, JOB_LATE, NULL);
-    end(&user, JOB_ENDLESS, elmer_kill);
+    tell(&user, "ends", JOB_ENDLESS, elmer_kill);
     await(&user, JOB_ENDLESS, NULL);
     await(&user, JOB_THEN, NULL);
     await(&user, JOB_NEVER, NULL);
@@ -256,7 +297,8 @@ static bool same_on_disk(struct world *world, const struct outcome *told, const 
     struct outcome now = {0};
     take(&now, job);
     if (!strcmp(now.state, told->state) && !strcmp(now.reason, told->reason) && now.exit_status == told->exit_status &&
-        now.signal == told->signal && now.tasks_ok == told->tasks_ok && now.tasks_failed == told->tasks_failed)
+        now.signal == told->signal && now.tasks_ok == told->tasks_ok && now.tasks_failed == told->tasks_failed &&
+        now.time_limit_ms == told->time_limit_ms && now.memory_bytes == told->memory_bytes)
         return true;
     err_set(&world->err, -1, "job %" PRIu64 ": the user was told %s/%s/%d, after a kill elmer says %s/%s/%d", job->id,
             told->state, told->reason, told->exit_status, now.state, now.reason, now.exit_status);
@@ -315,17 +357,6 @@ bool story_play(struct world *world, struct story *story)
 
 /* ---- judging ---- */
 
-static bool as_planned(const struct outcome *o, const struct plan *plan)
-{
-    for (unsigned rank = 0; rank < RANKS_MAX; rank++)
-        if (o->runs[rank] != (rank < plan->ranks))
-            return false;
-    if (plan->tasks && (o->tasks_ok != plan->ranks || o->tasks_failed))
-        return false;
-    return o->id && !strcmp(o->state, plan->state) && !strcmp(o->reason, plan->reason) &&
-           (plan->exit_status < 0 || o->exit_status == plan->exit_status);
-}
-
 /* Those of an array that have ended were counted, each once. */
 static bool ran_once_or_not(const struct outcome *o)
 {
@@ -335,6 +366,32 @@ static bool ran_once_or_not(const struct outcome *o)
         if (o->runs[rank] > 1)
             return false;
     return true;
+}
+
+/* An attempt that its limit has ended may not have come to its marker yet, on a busy machine. */
+static bool ran_as_planned(const struct outcome *o, const struct plan *plan)
+{
+    unsigned again = 0;
+    for (unsigned rank = 1; rank < RANKS_MAX; rank++)
+        again += o->runs[rank];
+    if (plan->time_limit_ms)
+        return ran_once_or_not(o) && again == plan->ranks - 1;
+    for (unsigned rank = 0; rank < RANKS_MAX; rank++)
+        if (o->runs[rank] != (rank < plan->ranks))
+            return false;
+    return true;
+}
+
+static bool as_planned(const struct outcome *o, const struct plan *plan)
+{
+    if (!ran_as_planned(o, plan))
+        return false;
+    if (o->time_limit_ms != plan->time_limit_ms || o->memory_bytes != plan->memory_bytes)
+        return false;
+    if (plan->tasks && (o->tasks_ok != plan->ranks || o->tasks_failed))
+        return false;
+    return o->id && !strcmp(o->state, plan->state) && !strcmp(o->reason, plan->reason) &&
+           (plan->exit_status < 0 || o->exit_status == plan->exit_status);
 }
 
 static const char *describe(const struct story *story, int job, char *out, size_t size)

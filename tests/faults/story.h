@@ -6,7 +6,20 @@
 
 #include "tests/faults/world.h"
 
-enum story_job { JOB_GANG, JOB_STATUS, JOB_ENDLESS, JOB_LATE, JOB_AFTER, JOB_THEN, JOB_NEVER, JOB_TASKS, STORY_JOBS };
+enum story_job {
+    JOB_GANG,
+    JOB_STATUS,
+    JOB_ENDLESS,
+    JOB_LIMITED,
+    JOB_AGAIN,
+    JOB_LATE,
+    JOB_AFTER,
+    JOB_THEN,
+    JOB_NEVER,
+    JOB_TASKS,
+    JOB_HELD,
+    STORY_JOBS
+};
 enum { RANKS_MAX = 4 };
 
 struct outcome {
@@ -14,7 +27,8 @@ struct outcome {
     char state[16], reason[32], text[200];
     int exit_status, signal;
     unsigned tasks_ok, tasks_failed; /* of an array */
-    unsigned runs[RANKS_MAX];        /* marker lines; of an array, by index */
+    uint64_t time_limit_ms, memory_bytes;
+    unsigned runs[RANKS_MAX]; /* marker lines; of an array, by index; of a job with requeue, by attempt */
 };
 
 struct story {
