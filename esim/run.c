@@ -15,6 +15,7 @@
 
 enum { HOLDS = 2 /* times one after the other: the first may be chance, and one would stop at such */ };
 enum { TICK_JOBS = 20, FIRST_JOBS = 4000, TICKS_PER_MSER = 5 };
+enum { HOPELESS_JOBS = 8000 /* of fewer a queue may grow by chance */ };
 
 /* All of a run, by the order in which jobs ended; and every TICK_JOBS jobs how much was used until then. */
 struct record {
@@ -245,7 +246,7 @@ static void look_behind(struct record *r, struct result *result, FILE *progress)
 
 static void simulate(const struct config *c, struct record *r, struct result *result, FILE *progress)
 {
-    int held = 0;
+    int held = 0, hopeless = 0;
     uint64_t goal = c->exactly || c->jobs_max < FIRST_JOBS ? c->jobs_max : FIRST_JOBS;
 
     for (bool more = true;;) {
@@ -258,7 +259,8 @@ static void simulate(const struct config *c, struct record *r, struct result *re
         evaluate(r, result);
         result->waiting = more ? 0 : world_waiting(r->world);
         held = precise(c, result) ? held + 1 : 0;
-        if (!more || goal >= c->jobs_max || c->exactly || held == HOLDS)
+        hopeless = is_drawn(c) && r->ended >= HOPELESS_JOBS && is_hopeless(r, result) ? hopeless + 1 : 0;
+        if (!more || goal >= c->jobs_max || c->exactly || held == HOLDS || hopeless == HOLDS)
             break;
         goal = goal * 2 < c->jobs_max ? goal * 2 : c->jobs_max;
     }

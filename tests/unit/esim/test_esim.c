@@ -55,6 +55,18 @@ static void test_queue(void **state)
     expect_near(result.turnaround.mean, 6, 0.1);
 }
 
+/* More work than the machine can do: no precision comes of that, so it is not gone on with. */
+static void test_hopeless(void **state)
+{
+    struct result result = simulate(CONFIG("hosts", "4", "workload", "procs [1,4]", "load", "3"));
+
+    (void)state;
+    assert_false(result.steady);
+    assert_int_equal(result.jobs, 16000);
+    result = simulate(CONFIG("hosts", "4", "workload", "procs [1,4]", "load", "3", "jobs", "20000"));
+    assert_int_equal(result.jobs, 20000); /* as many as are asked for */
+}
+
 /* Each job is refused, and there is no end of them. */
 static void test_no_room(void **state)
 {
@@ -412,11 +424,11 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constant), cmocka_unit_test(test_no_room),   cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_shared),   cmocka_unit_test(test_reports),   cmocka_unit_test(test_speeds),
-        cmocka_unit_test(test_seed),     cmocka_unit_test(test_plan),      cmocka_unit_test(test_replications),
-        cmocka_unit_test(test_seeds),    cmocka_unit_test(test_workloads), cmocka_unit_test(test_every_report),
-        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_constant),     cmocka_unit_test(test_no_room), cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_shared),       cmocka_unit_test(test_reports), cmocka_unit_test(test_speeds),
+        cmocka_unit_test(test_seed),         cmocka_unit_test(test_plan),    cmocka_unit_test(test_replications),
+        cmocka_unit_test(test_hopeless),     cmocka_unit_test(test_seeds),   cmocka_unit_test(test_workloads),
+        cmocka_unit_test(test_every_report), cmocka_unit_test(test_json),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
