@@ -236,6 +236,31 @@ static size_t lesser(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Else the first, second, .. job of two simulations have nothing in common, and what is known is the means. */
+static bool has_same_jobs(const struct plan *plan, size_t first)
+{
+    const struct config *c = &plan->configs[first];
+
+    return strcmp(plan->compared_key, "trace") != 0 &&
+           (strcmp(plan->compared_key, "seed") != 0 || c->trace || c->history);
+}
+
+/* It has more jobs than there is room for in a series. */
+static bool outruns(const struct plan *plan, size_t i)
+{
+    return plan->results[i].jobs + plan->results[i].warmup > plan->room;
+}
+
+static struct difference difference_of_means(const struct result *a, const struct result *b)
+{
+    double mean = b->turnaround.mean - a->turnaround.mean, half = hypot(a->turnaround.half, b->turnaround.half);
+
+    return (struct difference){.turnaround = {mean, half, 0},
+                               .first = a->turnaround.mean,
+                               .jobs = lesser((size_t)a->jobs, (size_t)b->jobs),
+                               .of_means = true};
+}
+
 struct difference plan_difference(const struct plan *plan, size_t first, size_t second)
 {
     const double *a = plan->series[first], *b = plan->series[second];
@@ -243,9 +268,12 @@ struct difference plan_difference(const struct plan *plan, size_t first, size_t 
     size_t cut = runs ? 0 : (size_t)fmax((double)plan->results[first].warmup, (double)plan->results[second].warmup);
     size_t count = lesser(plan->results[first].nseries, plan->results[second].nseries), end;
     size_t all = lesser(plan->results[first].nall, plan->results[second].nall);
-    double *differences = mem_array(all + 1, sizeof(*differences));
+    double *differences;
     struct difference difference = {.jobs = 0};
 
+    if (!has_same_jobs(plan, first))
+        return difference_of_means(&plan->results[first], &plan->results[second]);
+    differences = mem_array(all + 1, sizeof(*differences));
     end = 0;
     for (size_t i = cut; i < all; i++)
         if (!isnan(a[i]) && !isnan(b[i])) {
@@ -253,6 +281,7 @@ struct difference plan_difference(const struct plan *plan, size_t first, size_t 
             difference.jobs += i < count;
             differences[end++] = b[i] - a[i];
         }
+    difference.cut_off = !runs && outruns(plan, first) && outruns(plan, second);
     difference.first /= difference.jobs > 0 ? (double)difference.jobs : 1;
     difference.turnaround = runs                         ? stats_replications(differences, difference.jobs)
                             : plan->configs[first].whole ? stats_batches(differences, difference.jobs)

@@ -29,6 +29,8 @@ struct difference {             /* of jobs that ended in both */
     struct estimate turnaround; /* how much longer the second takes in the mean */
     double first;               /* the mean of the first */
     size_t jobs;                /* or pairs of runs, where there are several */
+    bool of_means;              /* each has jobs of its own, of other traces or seeds, so these are not compared */
+    bool cut_off;               /* there are more jobs than are kept: of the first ones */
 };
 struct difference plan_difference(const struct plan *plan, size_t first, size_t second);
 

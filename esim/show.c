@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,16 +119,20 @@ static void print_difference(const struct plan *plan, size_t first, size_t i)
     struct difference d = plan_difference(plan, first, i);
     double mean = d.turnaround.mean, half = d.turnaround.half;
     bool steady = plan->results[first].steady && plan->results[i].steady;
+    bool one_refuses = plan->results[first].refused != plan->results[i].refused;
     char text[40];
 
-    printf("%s: jobs%s take %.3f %s s %s (%+.1f %%) than with %s: %s%s\n", c->label, c->without ? " of the others" : "",
-           fabs(mean), half_width(text, sizeof(text), half, 3), mean < 0 ? "less" : "more",
-           d.first > 0 ? 100 * mean / d.first : 0, plan->configs[first].label,
+    printf("%s: jobs%s%s take %.3f %s s %s (%+.1f %%) than with %s: %s%s", c->label, c->without ? " of the others" : "",
+           one_refuses && !d.of_means ? " that both can run" : "", fabs(mean), half_width(text, sizeof(text), half, 3),
+           mean < 0 ? "less" : "more", d.first > 0 ? 100 * mean / d.first : 0, plan->configs[first].label,
            !steady              ? "not steady, it depends on the length of the run: compare LOAD OUT"
            : isnan(half)        ? "too few jobs to say"
            : fabs(mean) <= half ? "no difference is seen"
                                 : "the difference is real",
            steady && !isnan(half) && d.jobs < FEW_JOBS && c->whole ? ", as far as so few jobs can say" : "");
+    if (d.cut_off) /* no more are kept */
+        printf(", by the first %zu of them", d.jobs);
+    putchar('\n');
 }
 
 static void print_differences(const struct plan *plan)
@@ -196,35 +201,63 @@ void show(const struct plan *plan)
         print_limits(plan);
 }
 
+/* ---- notes ---- */
+
+struct note {
+    size_t place; /* of the count, in a result */
+    const char *text;
+};
+
+static const struct note notes[] = {
+    {offsetof(struct result, refused), "jobs were refused: the machine is too small for them"},
+    {offsetof(struct result, bad_lines), "lines of the trace were left out"},
+    {offsetof(struct result, unknown), "jobs were left out: their run time or processors are not known"},
+    {offsetof(struct result, trace.following),
+     "jobs came when the job that precedes them had ended; --feedback=no: at the times of the trace"},
+    {offsetof(struct result, trace.nameless),
+     "jobs name a preceding job that is not above them in the trace, and came at the times of the trace"},
+    {offsetof(struct result, trace.moved),
+     "jobs are in the trace behind one that was submitted later; they were put into the order of their "
+     "submission"},
+    {offsetof(struct result, waiting), "jobs still wait at the end"},
+};
+
+static uint64_t count_of(const struct note *note, const struct result *r)
+{
+    uint64_t count;
+
+    memcpy(&count, (const char *)r + note->place, sizeof(count));
+    return count;
+}
+
+static void print_note(const struct note *note, const struct result *r, const char *label)
+{
+    double came = (double)r->refused + (double)r->jobs + (double)r->warmup;
+
+    fprintf(stderr, "esim: %s%s%" PRIu64 " %s", label, label[0] != '\0' ? ": " : "", count_of(note, r), note->text);
+    if (note->place == offsetof(struct result, refused) && came > 0)
+        fprintf(stderr, " (%.3g %% of all)", 100 * (double)r->refused / came);
+    fputc('\n', stderr);
+}
+
+/* Once, if it is the same for all simulations. */
+static void print_notes(const struct plan *plan, const struct note *note)
+{
+    bool same = true;
+
+    for (size_t i = 1; i < plan->count; i++)
+        same = same && count_of(note, &plan->results[i]) == count_of(note, &plan->results[0]);
+    for (size_t i = 0; i < (same ? 1 : plan->count); i++)
+        if (count_of(note, &plan->results[i]) > 0 &&
+            (note->place != offsetof(struct result, waiting) || !plan->configs[i].world.saturated))
+            print_note(note, &plan->results[i], same ? "" : label_of(&plan->configs[i]));
+}
+
 void show_notes(const struct plan *plan)
 {
-    const struct result *r = &plan->results[0];
-
-    if (r->unexplained)
+    if (plan->results[0].unexplained) /* of one simulation */
         fprintf(stderr, "esim: job %" PRIu64 ", which was to be explained, has not come\n",
                 plan->configs[0].world.explain);
-    if (r->refused > 0)
-        fprintf(stderr, "esim: %" PRIu64 " jobs were refused: the machine is too small for them\n", r->refused);
-    if (r->bad_lines > 0)
-        fprintf(stderr, "esim: %" PRIu64 " lines of the trace were left out\n", r->bad_lines);
-    if (r->unknown > 0)
-        fprintf(stderr, "esim: %" PRIu64 " jobs were left out: their run time or processors are not known\n",
-                r->unknown);
-    if (r->trace.following > 0)
-        fprintf(stderr,
-                "esim: %" PRIu64 " jobs came when the job that precedes them had ended; --feedback=no: at the "
-                "times of the trace\n",
-                r->trace.following);
-    if (r->trace.nameless > 0)
-        fprintf(stderr,
-                "esim: %" PRIu64 " jobs name a preceding job that is not above them in the trace, and came at "
-                "the times of the trace\n",
-                r->trace.nameless);
-    if (r->trace.moved > 0)
-        fprintf(stderr,
-                "esim: %" PRIu64 " jobs are in the trace behind one that was submitted later; they were put into the "
-                "order of their submission\n",
-                r->trace.moved);
-    if (r->waiting > 0 && !plan->configs[0].world.saturated)
-        fprintf(stderr, "esim: %" PRIu64 " jobs still wait at the end\n", r->waiting);
+    for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
+        print_notes(plan, &notes[i]);
 }

@@ -71,7 +71,18 @@ says 2 'at most 64 values' --sweep load=0.1..7:65 "${jobs[@]}"
 says 2 'want KEY=A,B' --sweep load=0.1.. "${jobs[@]}"
 says 2 "there is no 'colour'" --compare colour=red,green "${jobs[@]}"
 says 0 'load=7 ' --sweep load=0.1..7 "${jobs[@]}"
+wide=(--workload 'procs [1,64]' --load 0.3 --jobs 500)
+says 0 'esim: hosts=16: 1506 jobs were refused: the machine is too small for them (75.1 % of all)' \
+    "${wide[@]}" --compare hosts=64,16
+says 0 'hosts=16: jobs that both can run take ' "${wide[@]}" --compare hosts=64,16
+says 0 'esim: 1506 jobs were refused: the machine is too small for them (75.1 % of all)' \
+    "${wide[@]}" --hosts 16 --compare allocator=v1,pack
+says 0 'allocator=pack: jobs take ' "${wide[@]}" --hosts 16 --compare allocator=v1,pack
 says 0 "trace=$trace " --compare "trace=$trace,$trace"
+# other jobs: the first of one is not the first of the other
+says 0 'jobs take 0.000 +- 5891.226 s more' --compare "trace=$trace,$trace"
+says 0 'jobs take 0.000 +- 0.000 s more' --trace "$trace" --compare seed=1,2
+says 0 'seed=2: jobs take ' --compare seed=1,2 --hosts 4 --workload 'procs [1,4]' --jobs 200
 says 2 '--records is for one simulation' --records "$dir/records" --compare levels=1,2 "${jobs[@]}"
 says 2 '--plot needs --sweep with numbers' --plot "$dir/picture" --compare levels=1,2 "${jobs[@]}"
 says 1 "$dir/none/picture: No such file" --plot "$dir/none/picture" --sweep load=1,2 "${jobs[@]}"
