@@ -130,6 +130,21 @@ static bool set_word(struct config *c, const char *key, const char *value, bool 
     return false;
 }
 
+static bool has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = words; length > 0 && !strchr(word, ' ') && (at = strstr(at, word)); at++)
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+bool keys_is_whole(const char *key)
+{
+    return has_word("levels hosts cpus cube add-hosts user-running seed explain jobs jobs-max", key);
+}
+
 static bool set_number(struct config *c, const char *key, const char *value, bool *known)
 {
     double n;
@@ -173,7 +188,7 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
         c->jobs_max = (uint64_t)n;
         c->exactly = c->jobs_said = true;
     } else {
-        *known = strstr(keys_names(), key) != NULL;
+        *known = has_word(keys_names(), key);
         return false;
     }
     return true;

@@ -9,6 +9,7 @@ void keys_default(struct config *config);
 bool keys_set(struct config *config, const char *key, const char *value, char *fault, size_t size);
 /* What follows from several of them. */
 bool keys_complete(struct config *config, char *fault, size_t size);
-const char *keys_names(void); /* all, for a sentence */
+bool keys_is_whole(const char *key); /* its values are whole numbers */
+const char *keys_names(void);        /* all, for a sentence */
 
 #endif

@@ -14,36 +14,53 @@
 #include "esim/keys.h"
 #include "lib/memory/mem.h"
 
-enum { VALUES_MAX = 64, VALUE_SIZE = 80, SERIES_MAX = 1 << 20 };
+enum { VALUES_MAX = 64, SERIES_MAX = 1 << 20 };
 
 struct values {
     char key[40];
-    char items[VALUES_MAX][VALUE_SIZE];
+    char *items[VALUES_MAX];
     size_t count;
 };
+
+static void forget(struct values *values)
+{
+    for (size_t i = 0; i < values->count; i++)
+        free(values->items[i]);
+    values->count = 0;
+}
 
 /* Values are separated by commas, which an interval [1,16] has too. */
 static bool split(struct values *values, const char *text)
 {
     int depth = 0;
-    size_t at = 0;
+    const char *begin = text;
 
-    values->count = 1;
-    for (; *text != '\0'; text++) {
+    for (;; text++) {
         depth += (*text == '[') - (*text == ']');
-        if (*text == ',' && depth == 0) {
-            if (at == 0 || values->count == VALUES_MAX)
-                return false;
-            values->count++;
-            at = 0;
+        if (*text != '\0' && (*text != ',' || depth != 0))
             continue;
-        }
-        if (at + 1 >= VALUE_SIZE)
+        if (text == begin || values->count == VALUES_MAX)
             return false;
-        values->items[values->count - 1][at++] = *text;
-        values->items[values->count - 1][at] = '\0';
+        values->items[values->count++] = mem_strndup(begin, (size_t)(text - begin));
+        if (*text == '\0')
+            return true;
+        begin = text + 1;
     }
-    return at > 0;
+}
+
+/* Of a key that has whole numbers each of them once. */
+static void spread_over(struct values *values, double from, double to, unsigned long count, const char *unit)
+{
+    bool whole = keys_is_whole(values->key);
+
+    for (size_t i = 0; i < count; i++) {
+        double at = from + (to - from) * (double)i / (double)(count - 1);
+        char *item = whole ? mem_format("%.0f%s", round(at), unit) : mem_format("%.6g%s", at, unit);
+        if (values->count > 0 && strcmp(item, values->items[values->count - 1]) == 0)
+            free(item);
+        else
+            values->items[values->count++] = item;
+    }
 }
 
 /* The two dots are looked for first: "1." is a number as well. */
@@ -53,11 +70,15 @@ static bool spread(struct values *values, const char *text)
     char *end;
     double from = strtod(text, &end), to;
     unsigned long count = 12;
+    bool percent = *end == '%';
 
-    if (end == text || (end != dots && end != dots + 1))
+    if (end == text || (end + percent != dots && end != dots + 1))
         return false;
     to = strtod(dots + 2, &end);
-    if (end == dots + 2 || (*end != '\0' && *end != ':'))
+    if (end == dots + 2 || percent != (*end == '%') || !isfinite(from) || !isfinite(to))
+        return false;
+    end += percent;
+    if (*end != '\0' && *end != ':')
         return false;
     if (*end == ':') {
         const char *number = end + 1;
@@ -67,9 +88,7 @@ static bool spread(struct values *values, const char *text)
     }
     if (count < 2 || count > VALUES_MAX)
         return false;
-    values->count = count;
-    for (size_t i = 0; i < count; i++)
-        snprintf(values->items[i], VALUE_SIZE, "%.6g", from + (to - from) * (double)i / (double)(count - 1));
+    spread_over(values, from, to, count, percent ? "%" : "");
     return true;
 }
 
@@ -83,9 +102,10 @@ static bool parse(struct values *values, const char *text, bool ranges, char *fa
 {
     const char *equals = text ? strchr(text, '=') : NULL;
 
-    *values = (struct values){.count = 1};
-    if (!text)
+    if (!text) {
+        values->items[values->count++] = mem_strdup("");
         return true;
+    }
     if (equals && equals > text && (size_t)(equals - text) < sizeof(values->key)) {
         memcpy(values->key, text, (size_t)(equals - text));
         if (ranges && is_range(equals + 1) ? spread(values, equals + 1) : split(values, equals + 1))
@@ -172,6 +192,8 @@ bool plan_make(struct plan *plan, const struct config *base, const char *sweep, 
     *plan = (struct plan){.compared = 1};
     if (good)
         name_values(plan, &sides[0], &sides[1]);
+    forget(&sides[0]);
+    forget(&sides[1]);
     free(sides);
     if (good && plan->swept[0] != '\0' && strcmp(plan->swept, plan->compared_key) == 0) {
         snprintf(fault, size, "%s: it is swept or compared, not both", plan->swept);

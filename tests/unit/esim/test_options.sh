@@ -69,6 +69,8 @@ says 2 "'=': want KEY=A,B" --compare = "${jobs[@]}"
 says 2 'load: it is swept or compared, not both' --sweep load=1,2 --compare load=3,4 "${jobs[@]}"
 says 2 'at most 64 values' --sweep load=0.1..7:65 "${jobs[@]}"
 says 2 'want KEY=A,B' --sweep load=0.1.. "${jobs[@]}"
+says 2 "there is no 'e'; known are: " --compare e=1 "${jobs[@]}"
+says 2 "there is no 'jobs jobs-max'" --compare 'jobs jobs-max=1' "${jobs[@]}"
 says 2 "there is no 'colour'" --compare colour=red,green "${jobs[@]}"
 says 0 'load=7 ' --sweep load=0.1..7 "${jobs[@]}"
 wide=(--workload 'procs [1,64]' --load 0.3 --jobs 500)
@@ -83,6 +85,22 @@ says 0 "trace=$trace " --compare "trace=$trace,$trace"
 says 0 'jobs take 0.000 +- 5891.226 s more' --compare "trace=$trace,$trace"
 says 0 'jobs take 0.000 +- 0.000 s more' --trace "$trace" --compare seed=1,2
 says 0 'seed=2: jobs take ' --compare seed=1,2 --hosts 4 --workload 'procs [1,4]' --jobs 200
+mkdir -p "$dir/a-long-name-of-a-directory/and-another-one-that-has-more-than-eighty-letters/in-all"
+cp "$trace" "$dir/a-long-name-of-a-directory/and-another-one-that-has-more-than-eighty-letters/in-all/x.swf"
+says 0 'no difference is seen' --compare \
+    "trace=$trace,$dir/a-long-name-of-a-directory/and-another-one-that-has-more-than-eighty-letters/in-all/x.swf"
+says 0 'hosts=11 ' --sweep hosts=4..16 --workload 'procs [1,2]' --jobs 50
+says 0 'levels=2 ' --sweep levels=1..3 --model shared "${jobs[@]}"
+says 0 'share=50% ' --sweep share=10%..90%:3 --model shared "${jobs[@]}"
+says 2 'want KEY=A,B' --sweep share=10%..90 "${jobs[@]}"
+says 2 'want KEY=A,B' --sweep load=0.1..inf "${jobs[@]}"
+n=$((n + 1))
+if [ "$(esim/esim --json --sweep levels=1..3 --model shared "${jobs[@]}" | wc -l)" -eq 3 ]; then
+    echo "ok $n - each whole number once"
+else
+    echo "not ok $n - a whole number comes twice"
+    bad=1
+fi
 says 2 '--records is for one simulation' --records "$dir/records" --compare levels=1,2 "${jobs[@]}"
 says 2 '--plot needs --sweep with numbers' --plot "$dir/picture" --compare levels=1,2 "${jobs[@]}"
 says 1 "$dir/none/picture: No such file" --plot "$dir/none/picture" --sweep load=1,2 "${jobs[@]}"
