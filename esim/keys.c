@@ -351,7 +351,7 @@ static const char *idle_option(const struct config *c)
         return "precision: a trace or a history is as long as it is";
     if (drawn && c->exactly && c->max_said)
         return "jobs and jobs-max: one of them";
-    if (drawn && c->exactly && c->precision_said && (c->records || c->world.explain != 0))
+    if (drawn && c->exactly && c->precision_said && (c->records_said || c->world.explain != 0))
         return "records and explain are of one run: jobs and a precision make several, so say one of them";
     return NULL;
 }

@@ -106,6 +106,19 @@ static int wrong(const char *text)
     return EXIT_USAGE;
 }
 
+/* A second one would take the place of the first. */
+static int take_once(const char **taken)
+{
+    char text[80];
+
+    if (*taken) {
+        snprintf(text, sizeof(text), "--%s: it is there twice, and one is all that can be done", options_row()->name);
+        return wrong(text);
+    }
+    *taken = optarg;
+    return -1;
+}
+
 /* -1 to go on, or the exit status. */
 static int take(struct request *request, int c, char **argv)
 {
@@ -135,16 +148,15 @@ static int take(struct request *request, int c, char **argv)
         request->away[request->naway++] = optarg;
         return -1;
     case OPTION_SWEEP:
-        request->sweep = optarg;
-        return -1;
+        return take_once(&request->sweep);
     case OPTION_COMPARE:
-        request->compare = optarg;
-        return -1;
+        return take_once(&request->compare);
     case OPTION_JSON:
         request->json = true;
         return -1;
     case OPTION_RECORDS:
         request->records = optarg;
+        request->config.records_said = true;
         return -1;
     case OPTION_PLOT:
         request->plot = optarg;
@@ -197,6 +209,12 @@ static bool finish(FILE *out)
     return false;
 }
 
+static bool complain(const char *path)
+{
+    fprintf(stderr, "esim: %s: %s\n", path, strerror(errno));
+    return false;
+}
+
 static bool draw(const char *path, const struct plan *plan)
 {
     FILE *out = fopen(path, "w");
@@ -206,18 +224,55 @@ static bool draw(const char *path, const struct plan *plan)
         plot(out, plan);
         good = finish(out);
     }
-    if (!good)
-        fprintf(stderr, "esim: %s: %s\n", path, strerror(errno));
-    return good;
+    return good || complain(path);
+}
+
+/* Before anything is computed. A picture that is there stays until the next one is known. */
+static bool open_files(const struct request *request, struct plan *plan)
+{
+    FILE *picture = request->plot ? fopen(request->plot, "a") : NULL;
+
+    if (request->plot && !picture)
+        return complain(request->plot);
+    if (picture)
+        fclose(picture);
+    plan->configs[0].records = request->records ? fopen(request->records, "w") : NULL;
+    return plan->configs[0].records || !request->records || complain(request->records);
+}
+
+/* Returns the exit status. */
+static int answer(const struct request *request, struct plan *plan)
+{
+    FILE *progress = isatty(STDERR_FILENO) ? stderr : NULL, *records = plan->configs[0].records;
+    int code = EXIT_GOOD;
+
+    plan_run(plan, request->parallel, request->config.world.explain != 0 ? NULL : progress);
+    if (request->json)
+        code = json_print(stdout, plan) ? EXIT_GOOD : EXIT_FAULT;
+    else
+        show(plan);
+    show_notes(plan);
+    if (request->plot && !draw(request->plot, plan))
+        code = EXIT_FAULT;
+    for (size_t i = 0; i < plan->count; i++)
+        code = plan->results[i].done && !plan->results[i].unexplained ? code : EXIT_FAULT;
+    if (records && !finish(records)) {
+        complain(request->records);
+        code = EXIT_FAULT;
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "esim: cannot write the results: %s\n", strerror(errno));
+        code = EXIT_FAULT;
+    }
+    return code;
 }
 
 static int simulate(struct request *request)
 {
-    FILE *progress = isatty(STDERR_FILENO) ? stderr : NULL;
     struct history *history = NULL;
     struct plan plan;
     char fault[300];
-    int code = EXIT_GOOD;
+    int code;
 
     if (request->history && request->config.trace)
         return wrong("--history and --trace: one of them");
@@ -232,44 +287,18 @@ static int simulate(struct request *request)
     request->config.world.told = request->json ? stderr : stdout; /* lines of JSON stay such */
     if (request->records && (request->sweep || request->compare))
         return wrong("--records is for one simulation, without --sweep and --compare");
-    if (request->records && !(request->config.records = fopen(request->records, "w"))) {
-        perror(request->records);
-        return EXIT_FAULT;
-    }
     if (request->history && !take_history(request, &history)) {
         history_destroy(history);
         return EXIT_FAULT;
     }
-    if (!plan_make(&plan, &request->config, request->sweep, request->compare, fault, sizeof(fault))) {
-        plan_fini(&plan);
-        history_destroy(history);
-        return wrong(fault);
-    }
-    if (request->plot && !plot_possible(&plan)) {
-        plan_fini(&plan);
-        history_destroy(history);
-        return wrong("--plot needs --sweep with numbers");
-    }
-    plan_run(&plan, request->parallel, request->config.world.explain != 0 ? NULL : progress);
-    if (request->json)
-        code = json_print(stdout, &plan) ? EXIT_GOOD : EXIT_FAULT;
+    if (!plan_make(&plan, &request->config, request->sweep, request->compare, fault, sizeof(fault)))
+        code = wrong(fault);
+    else if (request->plot && !plot_possible(&plan))
+        code = wrong("--plot needs --sweep with numbers");
     else
-        show(&plan);
-    show_notes(&plan);
-    if (request->plot && !draw(request->plot, &plan))
-        code = EXIT_FAULT;
-    for (size_t i = 0; i < plan.count; i++)
-        code = plan.results[i].done && !plan.results[i].unexplained ? code : EXIT_FAULT;
+        code = open_files(request, &plan) ? answer(request, &plan) : EXIT_FAULT;
     plan_fini(&plan);
     history_destroy(history);
-    if (request->config.records && !finish(request->config.records)) {
-        fprintf(stderr, "esim: %s: %s\n", request->records, strerror(errno));
-        code = EXIT_FAULT;
-    }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "esim: cannot write the results: %s\n", strerror(errno));
-        return EXIT_FAULT;
-    }
     return code;
 }
 

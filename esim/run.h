@@ -31,9 +31,11 @@ struct config {
     bool precision_said;
     bool no_feedback; /* the jobs of a trace come at its times, whatever they follow */
     const char *feedback_said;
-    bool exactly;  /* so many jobs, whatever the precision; with one that was said in each of several runs */
-    bool whole;    /* no warm-up is cut off: a trace is what it is */
-    FILE *records; /* a line of JSON for each job; may be NULL */
+    bool quiet;   /* wrong lines of the trace are told by another simulation */
+    bool exactly; /* so many jobs, whatever the precision; with one that was said in each of several runs */
+    bool whole;   /* no warm-up is cut off: a trace is what it is */
+    bool records_said;
+    FILE *records;             /* a line of JSON for each job; may be NULL */
     char label[RUN_LABEL_MAX]; /* what is particular of it, like "load=2 allocator=v1" */
 };
 

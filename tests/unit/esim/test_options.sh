@@ -101,10 +101,17 @@ else
     echo "not ok $n - a whole number comes twice"
     bad=1
 fi
+says 2 '--sweep: it is there twice' --sweep load=1,2 --sweep levels=1,2 "${jobs[@]}"
+says 2 '--compare: it is there twice' --compare load=1,2 --compare levels=1,2 "${jobs[@]}"
 says 2 '--records is for one simulation' --records "$dir/records" --compare levels=1,2 "${jobs[@]}"
 says 2 '--plot needs --sweep with numbers' --plot "$dir/picture" --compare levels=1,2 "${jobs[@]}"
 says 1 "$dir/none/picture: No such file" --plot "$dir/none/picture" --sweep load=1,2 "${jobs[@]}"
 
+# files are opened when all options are known to be good, and before anything is computed
+echo kept >"$dir/kept"
+says 2 'steps: that is for the model shared' --records "$dir/kept" --steps each "${jobs[@]}"
+says 2 'levels: in a cube' --records "$dir/kept" --cube 4 --levels 2
+expect 'what was there stays' 0 kept cat "$dir/kept"
 says 0 'hosts=3 ' --plot "$dir/hosts.svg" --sweep hosts=1..4:4 --workload 'procs [1,2]' --jobs 50
 n=$((n + 1))
 if grep -q '>procs \[1,2\]<' "$dir/hosts.svg"; then
