@@ -160,6 +160,8 @@ static bool make_configs(struct plan *plan, const struct config *base, char *fau
         good = apply(config, plan->swept, plan->values[i / plan->compared], fault, size) &&
                apply(config, plan->compared_key, plan->names[i % plan->compared], fault, size) &&
                keys_complete(config, fault, size);
+        for (size_t k = 0; good && config->trace && k < i; k++)
+            config->quiet = config->quiet || strcmp(plan->configs[k].trace, config->trace) == 0;
     }
     return good;
 }

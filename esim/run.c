@@ -306,7 +306,7 @@ static void judge(const struct record *r, const char *fault, struct result *resu
 static void run_once(const struct config *config, struct result *result, double *series, size_t room, struct pool *pool,
                      FILE *progress)
 {
-    struct swf *swf = config->trace ? swf_open(config->trace, false) : NULL;
+    struct swf *swf = config->trace ? swf_open(config->trace, config->quiet) : NULL;
     struct source *source;
     struct record r = {.config = config, .series = series, .room = room};
 

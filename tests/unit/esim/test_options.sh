@@ -163,6 +163,17 @@ says 0 'job 7 is the first; cube-afl has no place for a mesh of 1x4, which needs
     --cube 3 --workload 'rect [1,5]' --load 3 --jobs 60 --explain 7
 says 0 'job 30 still waits when the simulation ends' --hosts 4 --workload 'procs [1,4]' --load 5 --jobs 20 --explain 30
 
+# what is wrong in a trace is told once
+faults=${srcdir:-..}/tests/unit/esim/traces/faults.swf
+n=$((n + 1))
+once=$(esim/esim --trace "$faults" 2>&1 | grep -c "^$faults:")
+if [ "$once" -gt 0 ] && [ "$(esim/esim --trace "$faults" --compare policy=fcfs,fcfs 2>&1 | grep -c "^$faults:")" -eq "$once" ]; then
+    echo "ok $n - two simulations tell it once"
+else
+    echo "not ok $n - two simulations tell it twice, or $once is no number of lines"
+    bad=1
+fi
+
 # jobs that follow others: on a faster machine a job comes before those above it
 printf '; MaxProcs: 4\n' >"$dir/follow.swf"
 while read -r job submit run procs preceding think; do
