@@ -205,17 +205,24 @@ static double draw_legend(FILE *out, const struct plan *plan, double x, double y
     return plan->compared > 1 ? y + 17 : y;
 }
 
-/* With the machine, if it is one. */
+static bool varies(const struct plan *plan, const char *key)
+{
+    return strcmp(plan->swept, key) == 0 || strcmp(plan->compared_key, key) == 0;
+}
+
+/* With the machine, if it is one, and the jobs, if they are one workload. */
 static char *title(const struct plan *plan)
 {
     const struct config *c = &plan->configs[0];
+    bool many = varies(plan, "workload") || varies(plan, "trace");
+    const char *name = many ? "several workloads" : c->workload_name;
     const char *queue = c->world.saturated ? ", a queue that is never empty" : "";
     uint64_t processors = world_processors(&c->world);
 
     for (size_t i = 1; i < plan->count; i++)
         if (plan->configs[i].world.nhosts != c->world.nhosts || world_processors(&plan->configs[i].world) != processors)
-            return mem_format("%s%s", c->workload_name, queue);
-    return mem_format("%s%s, on %d host%s with %llu processor%s", c->workload_name, queue, c->world.nhosts,
+            return mem_format("%s%s", name, queue);
+    return mem_format("%s%s, on %d host%s with %llu processor%s", name, queue, c->world.nhosts,
                       c->world.nhosts == 1 ? "" : "s", (unsigned long long)processors, processors == 1 ? "" : "s");
 }
 

@@ -121,6 +121,10 @@ else
     bad=1
 fi
 
+says 0 'load=1 ' --plot "$dir/many.svg" --sweep load=1,2 --compare 'workload=procs [1,2],procs [1,3]' --hosts 4 --jobs 50
+expect 'a picture of several workloads is not of the first' 0 '>several workloads, on 4 hosts with 4 processors<' \
+    cat "$dir/many.svg"
+
 # the table: what cannot be known is a dash
 says 0 ' WAIT s        +-  STRETCH      +- ' "${jobs[@]}"
 says 0 'procs [1,1]         1        0     3.167         -     3.167     3.17     0.000         -     1.00       -' \
