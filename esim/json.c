@@ -102,7 +102,12 @@ static json_t *simulation(const struct config *c, const struct result *r)
     json_t *object = json_object();
     int bad = set(object, "label", text(c->label)) | set(object, "workload", text(c->workload_name)) |
               set(object, "allocator", text(core_allocator_name(c->world.core.allocator))) |
-              set(object, "levels", json_integer(c->world.core.levels));
+              set(object, "policy", text(core_policy_name(c->world.core.policy))) |
+              set(object, "levels", json_integer(c->world.core.levels)) |
+              set(object, "model", text(c->world.model == MODEL_SHARED ? "shared" : "space")) |
+              set(object, "hosts", json_integer(c->world.nhosts)) |
+              set(object, "processors", count(world_processors(&c->world))) |
+              set(object, "seed", count(c->world.core.seed));
 
     if (!c->trace && !c->history)
         bad |= set_real(object, "load", c->workload.load);

@@ -248,18 +248,30 @@ static bool hosts_of_trace(struct config *c, int64_t procs, char *fault, size_t 
     return true;
 }
 
-/* As many processors as the trace says, on hosts as large as can be. */
+/* Hosts that are as large as the trace says, or else as large as can be. */
+static void split_processors(struct config *c, int64_t procs, int64_t nodes)
+{
+    bool said = nodes > 0 && nodes <= 65536 && procs % nodes == 0 && procs / nodes <= CORE_MAX_CPUS;
+
+    c->world.nhosts = said ? (int)nodes : 1;
+    while (procs / c->world.nhosts > CORE_MAX_CPUS || procs % c->world.nhosts != 0)
+        c->world.nhosts++;
+    c->world.ncpus = (int)(procs / c->world.nhosts);
+}
+
+/* As many processors as the trace says. */
 static bool machine_of_trace(struct config *c, char *fault, size_t size)
 {
     struct swf *swf = swf_open(c->trace, true);
     const int64_t most = 65536LL * CORE_MAX_CPUS;
-    int64_t procs;
+    int64_t procs, nodes;
 
     if (!swf) {
         snprintf(fault, size, "%.150s: %s", c->trace, strerror(errno));
         return false;
     }
-    procs = swf_header(swf)->max_procs > 0 ? swf_header(swf)->max_procs : swf_header(swf)->max_nodes;
+    nodes = swf_header(swf)->max_nodes;
+    procs = swf_header(swf)->max_procs > 0 ? swf_header(swf)->max_procs : nodes;
     if (swf_fault(swf))
         snprintf(fault, size, "%s", swf_fault(swf));
     else if (procs <= 0 || procs > most)
@@ -271,10 +283,7 @@ static bool machine_of_trace(struct config *c, char *fault, size_t size)
         return false;
     if (c->world.ncpus > 0)
         return hosts_of_trace(c, procs, fault, size);
-    c->world.nhosts = 1;
-    while (procs / c->world.nhosts > CORE_MAX_CPUS || procs % c->world.nhosts != 0)
-        c->world.nhosts++;
-    c->world.ncpus = (int)(procs / c->world.nhosts);
+    split_processors(c, procs, nodes);
     return true;
 }
 

@@ -192,9 +192,24 @@ static void print_limits(const struct plan *plan)
         c->world.naway > 0 ? " but for --away" : "");
 }
 
+/* What it is by default depends on other options, and on the header of a trace. */
+static void print_machine(const struct plan *plan)
+{
+    const struct config *c = &plan->configs[0];
+    uint64_t processors = world_processors(&c->world);
+
+    for (size_t i = 1; i < plan->count; i++)
+        if (plan->configs[i].world.nhosts != c->world.nhosts || world_processors(&plan->configs[i].world) != processors)
+            return; /* the labels say what is different */
+    printf("On %d host%s with %" PRIu64 " processor%s.\n", c->world.nhosts, c->world.nhosts == 1 ? "" : "s", processors,
+           processors == 1 ? "" : "s");
+}
+
 void show(const struct plan *plan)
 {
     print_table(plan);
+    if (!plan->configs[0].history) /* print_limits() */
+        print_machine(plan);
     if (plan->compared > 1)
         print_differences(plan);
     if (plan->configs[0].history)
