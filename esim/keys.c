@@ -20,8 +20,7 @@ void keys_default(struct config *config)
     config->world.core.allocator = ALLOCATOR_COUNT;
     config->world.core.policy = POLICY_COUNT;
     config->world.report_ms = 2000;
-    workload_default(&config->workload);
-    snprintf(config->workload_name, sizeof(config->workload_name), "rect [1,16]");
+    workload_default(&config->workload); /* and keys_complete() */
 }
 
 static bool number(const char *value, double least, double most, double *out)
@@ -365,12 +364,24 @@ static const char *idle_option(const struct config *c)
     return NULL;
 }
 
+/* Meshes are of a cube: most of them would be too large for the hosts that there are else. */
+static void complete_workload(struct config *c, bool cube)
+{
+    const char *name = cube ? "rect [1,16]" : "procs [1,8]";
+
+    if (c->workload_name[0] != '\0')
+        return;
+    workload_parse(&c->workload, name);
+    snprintf(c->workload_name, sizeof(c->workload_name), "%s", name);
+}
+
 bool keys_complete(struct config *c, char *fault, size_t size)
 {
     struct core_options *core = &c->world.core;
     bool cube = core->topology == TOPOLOGY_CUBE;
 
     fault[0] = '\0';
+    complete_workload(c, cube);
     if (c->drawn_said && (c->trace || c->history)) {
         snprintf(fault, size, "%s: that is for jobs that are drawn, not for a trace or a history", c->drawn_said);
         return false;
@@ -410,7 +421,7 @@ bool keys_complete(struct config *c, char *fault, size_t size)
     if (core->allocator == ALLOCATOR_COUNT)
         core->allocator = cube ? ALLOCATOR_CUBE_AFL : ALLOCATOR_V1;
     if (!cube && (core->allocator == ALLOCATOR_CUBE_FL || core->allocator == ALLOCATOR_CUBE_AFL)) {
-        snprintf(fault, size, "allocator: %s places meshes in a hypercube: say cube",
+        snprintf(fault, size, "allocator: %s places meshes in a hypercube: say cube, its size; 10 is 1024 hosts",
                  core_allocator_name(core->allocator));
         return false;
     }

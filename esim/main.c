@@ -35,7 +35,8 @@ enum {
 
 static const struct option_row options[] = {
     {OPTION_KEY, "workload", "W",
-     "constant, 'square [1,16]', 'rect [1,32]', 'procs [1,8]' or\n'P[1,8]=0.3 P[17,32]=0.7' (default: rect [1,16])"},
+     "constant, 'square [1,16]', 'rect [1,32]', 'procs [1,8]' or\n'P[1,8]=0.3 P[17,32]=0.7' (default: procs [1,8],\nin "
+     "a cube rect [1,16])"},
     {OPTION_KEY, "load", "L", "mean service time / mean time between arrivals (default: 1)"},
     {OPTION_SATURATED, "saturated", NULL, "a queue that is never empty"},
     {OPTION_KEY, "arrivals", "A", "poisson or constant (default: poisson)"},

@@ -58,6 +58,21 @@ says 2 'add-hosts: not to a cube' --cube 4 --add-hosts 1
 says 0 'cube=4 ' --workload 'rect [1,4]' --jobs 50 --compare cube=4,5
 says 1 'no job has ended: the machine is too small for them' --cube 2 --workload 'square [4,4]' --jobs 50
 
+says 2 'allocator: cube-fl places meshes in a hypercube: say cube, its size' --compare allocator=cube-fl,cube-afl --jobs 50
+says 0 '"refused":0,' --jobs 50 --json
+says 0 'On 16 hosts with 16 processors.' --jobs 50
+says 0 'rect [1,16] ' --cube 8 --jobs 50
+says 0 '"policy":"fcfs","levels":1,"model":"space","hosts":256,"processors":256,"seed":3,' --cube 8 --jobs 50 --seed 3 --json
+
+# the machine of a trace: MaxNodes hosts, if that divides MaxProcs
+says 0 'On 1 host with 256 processors.' --trace "$trace"
+says 0 'On 32 hosts with 256 processors.' --trace "$trace" --cpus 8
+for nodes in 32 33; do
+    { echo "; MaxNodes: $nodes" && cat "$trace"; } >"$dir/nodes$nodes.swf"
+done
+says 0 'On 32 hosts with 256 processors.' --trace "$dir/nodes32.swf"
+says 0 'On 1 host with 256 processors.' --trace "$dir/nodes33.swf"
+
 # speeds: by commas, or by spaces where commas separate values
 says 0 'procs [1,4] ' --speeds 1x2,0.5 "${jobs[@]}"
 says 0 'speeds=1x2 0.5 ' --compare 'speeds=1,1x2 0.5' "${jobs[@]}"

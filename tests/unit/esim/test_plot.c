@@ -111,7 +111,7 @@ static void test_curves(void **state)
     assert_int_equal(count("<circle"), 2 * 8 + 2); /* and two in the legend */
     assert_int_equal(count("fill=\"#fff\" stroke"), 0);
     assert_int_equal(count(">0</text>"), 4); /* both axes of both fields begin there */
-    expect_words("rect [1,16], on 16 hosts with 16 processors");
+    expect_words("procs [1,8], on 16 hosts with 16 processors");
     expect_words("allocator = v2");
     expect_words("utilisation, %");
     check_inside();
