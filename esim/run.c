@@ -55,15 +55,18 @@ static void tick(struct record *r)
 static void put_record(FILE *out, const struct sim_job *job, double turnaround, double work)
 {
     int nlevels = CORE_MAX_LEVELS;
+    char stretch[40] = "null";
 
     while (nlevels > 1 && job->level_ms[nlevels - 1] == 0)
         nlevels--;
+    if (work > 0)
+        snprintf(stretch, sizeof(stretch), "%.4f", turnaround / work);
     fprintf(out,
             "{\"job\":%" PRIu64 ",\"submitted\":%.3f,\"started\":%.3f,\"ended\":%.3f,\"nprocs\":%u,\"mesh_rows\":%u,"
-            "\"uid\":%u,\"work\":%.3f,\"turnaround\":%.3f,\"wait\":%.3f,\"stretch\":%.4f,\"level_seconds\":[",
+            "\"uid\":%u,\"work\":%.3f,\"turnaround\":%.3f,\"wait\":%.3f,\"stretch\":%s,\"level_seconds\":[",
             job->number, (double)job->submit_ms / 1000, (double)job->start_ms / 1000, (double)job->end_ms / 1000,
             job->nprocs, job->mesh_rows, job->uid, work, turnaround, (double)(job->start_ms - job->submit_ms) / 1000,
-            turnaround / fmax(work, 0.001));
+            stretch);
     for (int i = 0; i < nlevels; i++)
         fprintf(out, "%s%.3f", i > 0 ? "," : "", (double)job->level_ms[i] / 1000);
     fprintf(out, "]}\n");
@@ -79,7 +82,7 @@ static void ended(const struct sim_job *job, void *data)
         return;
     add(&r->turnaround, &r->capacity[0], r->count, turnaround);
     add(&r->wait, &r->capacity[1], r->count, (double)(job->start_ms - job->submit_ms) / 1000);
-    add(&r->stretch, &r->capacity[2], r->count, turnaround / fmax(work, 0.001));
+    add(&r->stretch, &r->capacity[2], r->count, work > 0 ? turnaround / work : NAN);
     r->count++;
     r->work_sum_s += work;
     if (job->index <= r->room) {
@@ -135,6 +138,27 @@ static struct estimate estimate(const struct record *r, const double *values, si
                             : stats_series(values + cut, r->asked - cut, values + cut_all, r->count - cut_all);
 }
 
+/* Of those that are known: a job that takes no time has no stretch. */
+static struct estimate estimate_known(const struct record *r, const double *values, size_t cut, size_t cut_all)
+{
+    double *known = mem_array(r->count + 1, sizeof(*known));
+    size_t count = 0, from = 0, from_all = 0, until = 0;
+    struct estimate estimate = {NAN, NAN, 0};
+
+    for (size_t i = 0; i <= r->count; i++) {
+        from = i == cut ? count : from;
+        from_all = i == cut_all ? count : from_all;
+        until = i == r->asked ? count : until;
+        if (i < r->count && !isnan(values[i]))
+            known[count++] = values[i];
+    }
+    if (until > from)
+        estimate = r->config->whole ? stats_batches(known + from, until - from)
+                                    : stats_series(known + from, until - from, known + from_all, count - from_all);
+    free(known);
+    return estimate;
+}
+
 /* The means, and how sure they are by all that there is. */
 static void evaluate_means(const struct record *r, struct result *result)
 {
@@ -146,7 +170,7 @@ static void evaluate_means(const struct record *r, struct result *result)
     result->judged = r->count;
     result->turnaround = estimate(r, r->turnaround, cut, cut_all);
     result->wait = estimate(r, r->wait, cut, cut_all);
-    result->stretch = estimate(r, r->stretch, cut, cut_all);
+    result->stretch = estimate_known(r, r->stretch, cut, cut_all);
     if (isnan(result->turnaround.half)) /* what depends on the same queue */
         result->wait.half = result->stretch.half = NAN;
     utilised = utilisation(r, cut / TICK_JOBS, cut_all / TICK_JOBS);

@@ -48,7 +48,7 @@ struct result {
     bool steady;
     uint64_t replications; /* runs with other random numbers, from which the intervals are; 1: by batches of one run */
     double seconds;        /* of virtual time, measured */
-    struct estimate turnaround, wait, stretch, utilisation; /* seconds, seconds, 1 and more, 0..1 */
+    struct estimate turnaround, wait, stretch, utilisation; /* seconds, seconds, 1 and more but for speeds, 0..1 */
     double median, p95;                                     /* of the turnaround */
     double throughput;                                      /* in units of load; NAN: too few jobs */
     uint64_t judged; /* jobs by which it was judged how much one depends on those before: these, and others behind */

@@ -237,6 +237,14 @@ printf '; MaxProcs: 4\n1 9 -1 5 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n2 1 -1 5 4 -1
 says 0 '1 jobs are in the trace behind one that was submitted later' --trace "$dir/moved.swf"
 says 0 '"jobs":2,"warmup":0,"refused":0,"unknown":0,"bad_lines":0,' --trace "$dir/moved.swf" --feedback=no --json
 
+# a job that takes no time has no stretch
+for i in 1 2 3; do
+    echo "$i 0 -1 $((i * 10 - 10)) 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1"
+done | sort -k4,4nr >"$dir/nothing.swf"
+says 0 '"stretch":2.0,' --hosts 4 --trace "$dir/nothing.swf" --json
+says 0 '' --hosts 4 --trace "$dir/nothing.swf" --records "$dir/records"
+expect 'its stretch is null' 0 '"turnaround":30.000,"wait":30.000,"stretch":null,' cat "$dir/records"
+
 # periods without end
 printf '; MaxProcs: 4\n1 0 -1 1000000000000 4 500000000000 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n' >"$dir/periods.swf"
 says 1 'job 1 has more than 10^7 periods: say a longer --period' --model shared --period 1 --trace "$dir/periods.swf"
