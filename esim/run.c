@@ -21,12 +21,12 @@ enum { HOPELESS_JOBS = 8000 /* of fewer a queue may grow by chance */ };
 struct record {
     const struct config *config;
     struct world *world;
-    double *turnaround, *wait, *stretch, *share; /* share: utilisation of each tick */
-    double *tick_s, *work_s;
-    size_t count, ticks, ended; /* that are measured; their ticks; all */
-    bool behind;                /* these come after those that were asked for, and only tell how much jobs depend */
-    size_t asked, asked_ticks;  /* on each other */
-    size_t capacity[6];
+    double *turnaround, *wait, *stretch;
+    double *share, *tick_s, *used_s, *work_s; /* of each tick: share is the utilisation */
+    size_t count, ticks, ended;               /* that are measured; their ticks; all */
+    bool behind;               /* these come after those that were asked for, and only tell how much jobs depend */
+    size_t asked, asked_ticks; /* on each other */
+    size_t capacity[7];
     double last_s, last_used_s, work_sum_s, processors;
     double *series;
     size_t room, filled; /* of the series */
@@ -46,6 +46,7 @@ static void tick(struct record *r)
     add(&r->share, &r->capacity[3], r->ticks, span > 0 ? (used_s - r->last_used_s) / (span * r->processors) : 0);
     add(&r->tick_s, &r->capacity[4], r->ticks, span);
     add(&r->work_s, &r->capacity[5], r->ticks, r->work_sum_s);
+    add(&r->used_s, &r->capacity[6], r->ticks, (used_s - r->last_used_s) / r->processors);
     r->ticks++;
     r->last_s = now_s;
     r->last_used_s = used_s;
@@ -96,26 +97,26 @@ static void ended(const struct sim_job *job, void *data)
         put_record(r->config->records, job, turnaround, work);
 }
 
-/* Utilisation is a quotient, of used time and time. Its mean is off by what the used time of ticks is off, if each had
- * used the same share (Cochran 1977, 6.4). */
-static struct estimate utilisation(const struct record *r, size_t first, size_t first_all)
+/* Of a quotient, what was used or done and time. Its mean is off by what the former of ticks is off, if each had the
+ * same part of its time (Cochran 1977, 6.4). */
+static struct estimate quotient(const struct record *r, const double *done, size_t first, size_t first_all)
 {
-    double used = 0, all = 0, *off;
+    double sum = 0, all = 0, *off;
     struct estimate estimate;
     size_t count = r->asked_ticks - first;
 
     for (size_t i = first; i < r->asked_ticks; i++) {
-        used += r->share[i] * r->tick_s[i];
+        sum += done[i];
         all += r->tick_s[i];
     }
     if (!(all > 0))
         return (struct estimate){NAN, NAN, 0};
     off = mem_array(r->ticks + 1, sizeof(*off));
     for (size_t i = 0; i < r->ticks; i++)
-        off[i] = (r->share[i] - used / all) * r->tick_s[i] / (all / (double)count);
+        off[i] = (done[i] - sum / all * r->tick_s[i]) / (all / (double)count);
     estimate = r->config->whole ? stats_batches(off + first, count)
                                 : stats_series(off + first, count, off + first_all, r->ticks - first_all);
-    estimate.mean = used / all;
+    estimate.mean = sum / all;
     free(off);
     return estimate;
 }
@@ -173,7 +174,8 @@ static void evaluate_means(const struct record *r, struct result *result)
     result->stretch = estimate_known(r, r->stretch, cut, cut_all);
     if (isnan(result->turnaround.half)) /* what depends on the same queue */
         result->wait.half = result->stretch.half = NAN;
-    utilised = utilisation(r, cut / TICK_JOBS, cut_all / TICK_JOBS);
+    utilised = quotient(r, r->used_s, cut / TICK_JOBS, cut_all / TICK_JOBS);
+    result->load_out = quotient(r, r->work_s, cut / TICK_JOBS, cut_all / TICK_JOBS);
     if (isnan(utilised.mean)) /* few jobs: from the first to the last */
         utilised.mean = result->utilisation.mean;
     result->utilisation = utilised;
@@ -182,13 +184,12 @@ static void evaluate_means(const struct record *r, struct result *result)
 
 static void evaluate(struct record *r, struct result *result)
 {
-    size_t cut, tick_cut, n;
-    double all = 0, work = 0, *sorted;
+    size_t cut, n;
+    double all, *sorted;
 
     r->asked = r->count;
     r->asked_ticks = r->ticks;
     cut = warmup(r, r->count, r->ticks, &result->steady);
-    tick_cut = cut / TICK_JOBS;
     n = r->count - cut;
     result->warmup = cut;
     result->jobs = n;
@@ -201,13 +202,9 @@ static void evaluate(struct record *r, struct result *result)
     result->median = stats_quantile(sorted, n, 0.5);
     result->p95 = stats_quantile(sorted, n, 0.95);
     free(sorted);
-    all = 0;
-    for (size_t i = tick_cut; i < r->ticks; i++) {
-        all += r->tick_s[i];
-        work += r->work_s[i];
-    }
-    result->seconds = all;
-    result->throughput = all > 0 ? work / all : NAN;
+    result->seconds = 0;
+    for (size_t i = cut / TICK_JOBS; i < r->ticks; i++)
+        result->seconds += r->tick_s[i];
 }
 
 static bool precise(const struct config *c, const struct result *result)
@@ -370,6 +367,7 @@ static void run_once(const struct config *config, struct result *result, double 
     free(r.stretch);
     free(r.share);
     free(r.tick_s);
+    free(r.used_s);
     free(r.work_s);
 }
 
@@ -377,8 +375,8 @@ static void run_once(const struct config *config, struct result *result, double 
 
 struct sums { /* of each run, in the order of the runs */
     double turnaround[REPLICATIONS_MAX], wait[REPLICATIONS_MAX], stretch[REPLICATIONS_MAX];
-    double utilisation[REPLICATIONS_MAX];
-    double load; /* throughput * seconds */
+    double utilisation[REPLICATIONS_MAX], load_out[REPLICATIONS_MAX];
+    double work; /* load_out * seconds */
     size_t count, steady;
 };
 
@@ -388,7 +386,8 @@ static void add_run(struct sums *sums, const struct result *one, struct result *
     sums->wait[sums->count] = one->wait.mean;
     sums->stretch[sums->count] = one->stretch.mean;
     sums->utilisation[sums->count] = one->utilisation.mean;
-    sums->load += one->seconds > 0 ? one->throughput * one->seconds : 0;
+    sums->load_out[sums->count] = one->load_out.mean;
+    sums->work += one->seconds > 0 ? one->load_out.mean * one->seconds : 0;
     sums->steady += one->steady;
     sums->count++;
     if (sums->count > 1) {
@@ -402,7 +401,8 @@ static void add_run(struct sums *sums, const struct result *one, struct result *
     all->wait = stats_replications(sums->wait, sums->count);
     all->stretch = stats_replications(sums->stretch, sums->count);
     all->utilisation = stats_replications(sums->utilisation, sums->count);
-    all->throughput = all->seconds > 0 ? sums->load / all->seconds : NAN;
+    all->load_out = stats_replications(sums->load_out, sums->count);
+    all->load_out.mean = all->seconds > 0 ? sums->work / all->seconds : NAN;
     all->steady = true; /* for precise() */
     all->replications = sums->count;
 }

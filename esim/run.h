@@ -50,7 +50,7 @@ struct result {
     double seconds;        /* of virtual time, measured */
     struct estimate turnaround, wait, stretch, utilisation; /* seconds, seconds, 1 and more but for speeds, 0..1 */
     double median, p95;                                     /* of the turnaround */
-    double throughput;                                      /* in units of load; NAN: too few jobs */
+    struct estimate load_out;                               /* in units of load; NAN: too few jobs */
     uint64_t judged; /* jobs by which it was judged how much one depends on those before: these, and others behind */
     bool too_short;  /* even those are too few for an interval of what is asked for */
     size_t nseries;  /* how much of the series there is */

@@ -71,7 +71,7 @@ static void print_row(int width, const struct config *config, const struct resul
     print_cell(7, 2, 100 * r->utilisation.mean);
     printf(" +-");
     print_cell(4, 2, 100 * r->utilisation.half);
-    print_cell(8, 3, r->throughput);
+    print_cell(8, 3, r->load_out.mean);
     fputs(!r->steady ? "  not steady" : r->too_short ? "  too short for an interval" : "", stdout);
     if (r->replications > 1)
         printf("  in %" PRIu64 " runs", r->replications);

@@ -32,11 +32,36 @@ static void test_constant(void **state)
     config.world.saturated = true;
     result = simulate(config);
     expect_near(result.utilisation.mean, 0.5, 1e-9);
-    expect_near(result.throughput, 2, 0.01);
+    expect_near(result.load_out.mean, 2, 0.01);
     config.world.core.allocator = ALLOCATOR_CUBE_AFL;
     result = simulate(config);
     expect_near(result.utilisation.mean, 1, 1e-9);
-    expect_near(result.throughput, 4, 0.01);
+    expect_near(result.load_out.mean, 4, 0.01);
+}
+
+/* The interval of the load that comes out has what a long run says, most times. */
+static void test_load_out(void **state)
+{
+    enum { RUNS = 40 };
+    struct config config = CONFIG("hosts", "4", "workload", "procs [1,4]", "jobs", "100000");
+    struct result truth, result;
+    int held = 0, known = 0;
+
+    (void)state;
+    config.world.saturated = true;
+    truth = simulate(config);
+    assert_true(truth.load_out.half > 0 && truth.load_out.half < 0.02 * truth.load_out.mean);
+    config.jobs_max = 2000;
+    for (uint64_t seed = 2; seed < 2 + RUNS; seed++) {
+        config.workload.seed = config.world.core.seed = seed;
+        result = simulate(config);
+        if (isnan(result.load_out.half)) /* too few jobs */
+            continue;
+        known++;
+        assert_true(result.load_out.half < 0.1 * result.load_out.mean);
+        held += fabs(result.load_out.mean - truth.load_out.mean) <= result.load_out.half + truth.load_out.half;
+    }
+    assert_true(known >= RUNS * 8 / 10 && held >= known * 9 / 10);
 }
 
 /* One processor, Poisson arrivals, exponential service: M/M/1, whose mean turnaround is service / (1 - load). */
@@ -424,11 +449,11 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constant),     cmocka_unit_test(test_no_room), cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_shared),       cmocka_unit_test(test_reports), cmocka_unit_test(test_speeds),
-        cmocka_unit_test(test_seed),         cmocka_unit_test(test_plan),    cmocka_unit_test(test_replications),
-        cmocka_unit_test(test_hopeless),     cmocka_unit_test(test_seeds),   cmocka_unit_test(test_workloads),
-        cmocka_unit_test(test_every_report), cmocka_unit_test(test_json),
+        cmocka_unit_test(test_constant),     cmocka_unit_test(test_load_out),     cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_queue),        cmocka_unit_test(test_shared),       cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_speeds),       cmocka_unit_test(test_seed),         cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_replications), cmocka_unit_test(test_hopeless),     cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_workloads),    cmocka_unit_test(test_every_report), cmocka_unit_test(test_json),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
