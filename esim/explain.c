@@ -4,8 +4,15 @@
 
 #include <string.h>
 
-void explain_say(const struct explain *explain, int64_t ms, const char *why)
+static void say_ended(struct explain *explain)
 {
+    fputs(explain->ended, explain->told);
+    explain->ended[0] = '\0';
+}
+
+void explain_say(struct explain *explain, int64_t ms, const char *why)
+{
+    say_ended(explain);
     fprintf(explain->told, "%.3f s: job %llu %s\n", (double)ms / 1000, (unsigned long long)explain->number, why);
 }
 
@@ -21,7 +28,15 @@ static void describe_request(struct core *core, const struct core_job *job, char
         snprintf(text, size, "%u processor%s", job->nprocs, job->nprocs == 1 ? "" : "s");
 }
 
-static void describe(const struct explain *explain, struct core *core, char *text, size_t size)
+void explain_ended(struct explain *explain, int64_t ms, const struct sim_job *job)
+{
+    if (explain->id != 0)
+        snprintf(explain->ended, sizeof(explain->ended), "%.3f s: job %llu ends and leaves %u processor%s\n",
+                 (double)ms / 1000, (unsigned long long)job->number, job->nprocs, job->nprocs == 1 ? "" : "s");
+}
+
+/* Returns whether it is the first, so that each end may be the one that it waits for. */
+static bool describe(const struct explain *explain, struct core *core, char *text, size_t size)
 {
     const struct core_job *job = core_job(core, explain->id);
     struct core_survey survey;
@@ -34,10 +49,12 @@ static void describe(const struct explain *explain, struct core *core, char *tex
         snprintf(text, size, "is the first; %s has no place for %s: of %u up %u are full, %u busy, %u not measured",
                  core_allocator_name(survey.allocator), request, survey.up, survey.full, survey.busy,
                  survey.unmeasured);
+        return true;
     } else {
         snprintf(text, size, "waits (%s), %u job%s ahead", reason_name(job->reason), job->ahead,
                  job->ahead == 1 ? "" : "s");
     }
+    return false;
 }
 
 void explain_wait(struct explain *explain, struct core *core, int64_t ms)
@@ -46,15 +63,18 @@ void explain_wait(struct explain *explain, struct core *core, int64_t ms)
 
     if (explain->id == 0)
         return;
-    describe(explain, core, text, sizeof(text));
+    if (describe(explain, core, text, sizeof(text)))
+        say_ended(explain);
     if (text[0] != '\0' && strcmp(text, explain->last) != 0)
         explain_say(explain, ms, text);
     memcpy(explain->last, text, sizeof(text));
+    explain->ended[0] = '\0'; /* that has changed nothing for it */
 }
 
 void explain_end(struct explain *explain, int64_t ms, const char *why)
 {
     if (explain->id != 0 && why)
         explain_say(explain, ms, why);
+    explain->ended[0] = '\0';
     explain->id = 0;
 }

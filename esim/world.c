@@ -234,10 +234,7 @@ static void end(struct world *w, uint64_t id)
     int64_t level_ms[CORE_MAX_LEVELS];
 
     event.host = info->processors[0].host;
-    if (w->explain.id != 0)
-        fprintf(w->explain.told, "%.3f s: job %llu ends and leaves %u processor%s\n",
-                (double)(w->now_ms - OFFSET_MS) / 1000, (unsigned long long)job->number, job->nprocs,
-                job->nprocs == 1 ? "" : "s");
+    explain_ended(&w->explain, world_now_ms(w), job);
     job->end_ms = w->now_ms - OFFSET_MS;
     memcpy(level_ms, info->level_ms, sizeof(level_ms));
     level_ms[info->level] += w->now_ms - info->level_until_ms;

@@ -182,6 +182,16 @@ says 0 'job 7 is the first; cube-afl has no place for a mesh of 1x4, which needs
     --cube 3 --workload 'rect [1,5]' --load 3 --jobs 60 --explain 7
 says 0 'job 30 still waits when the simulation ends' --hosts 4 --workload 'procs [1,4]' --load 5 --jobs 20 --explain 30
 
+queue=(--hosts 4 --workload 'procs [1,4]' --load 5 --jobs 200 --explain 60)
+says 0 'job 60 waits (waiting), 33 jobs ahead' "${queue[@]}"
+n=$((n + 1))
+if esim/esim "${queue[@]}" | awk '/ ends and leaves / { if (before) exit 1 } { before = / ends and leaves / }'; then
+    echo "ok $n - an end is told if it changes something for a job"
+else
+    echo "not ok $n - an end is told that changes nothing for a job"
+    bad=1
+fi
+
 # what is wrong in a trace is told once
 faults=${srcdir:-..}/tests/unit/esim/traces/faults.swf
 n=$((n + 1))
