@@ -54,7 +54,7 @@ static int set_result(json_t *object, const struct result *r)
            set(object, "too_short", json_boolean(r->too_short)) | set_real(object, "seconds", r->seconds) |
            set_estimate(object, "turnaround", r->turnaround) | set_estimate(object, "wait", r->wait) |
            set_estimate(object, "stretch", r->stretch) | set_estimate(object, "utilisation", r->utilisation) |
-           set_real(object, "turnaround_median", r->median) | set_real(object, "turnaround_p95", r->p95) |
+           set_estimate(object, "turnaround_median", r->median) | set_estimate(object, "turnaround_p95", r->p95) |
            set_estimate(object, "load_out", r->load_out);
 }
 

@@ -160,6 +160,34 @@ static struct estimate estimate_known(const struct record *r, const double *valu
     return estimate;
 }
 
+/* Which part of the turnarounds is below it is a mean, too, whose interval ends at the ends of this one. */
+static struct estimate quantile(const struct record *r, double *sorted, double q, size_t cut, size_t cut_all)
+{
+    size_t n = r->asked - cut;
+    double at = stats_quantile(sorted, n, q), part, *below = mem_array(r->count + 1, sizeof(*below));
+
+    for (size_t i = 0; i < r->count; i++)
+        below[i] = r->turnaround[i] <= at;
+    part = estimate(r, below, cut, cut_all).half;
+    free(below);
+    if (!(part <= q && part <= 1 - q)) /* also if it is not known */
+        return (struct estimate){at, NAN, 0};
+    return (struct estimate){
+        at, fmax(stats_quantile(sorted, n, q + part) - at, at - stats_quantile(sorted, n, q - part)), 0};
+}
+
+static void evaluate_quantiles(const struct record *r, struct result *result, size_t cut, size_t cut_all)
+{
+    size_t n = r->asked - cut;
+    double *sorted = mem_array(n + 1, sizeof(*sorted));
+
+    if (n > 0)
+        memcpy(sorted, r->turnaround + cut, n * sizeof(*sorted));
+    result->median = quantile(r, sorted, 0.5, cut, cut_all);
+    result->p95 = quantile(r, sorted, 0.95, cut, cut_all);
+    free(sorted);
+}
+
 /* The means, and how sure they are by all that there is. */
 static void evaluate_means(const struct record *r, struct result *result)
 {
@@ -172,8 +200,9 @@ static void evaluate_means(const struct record *r, struct result *result)
     result->turnaround = estimate(r, r->turnaround, cut, cut_all);
     result->wait = estimate(r, r->wait, cut, cut_all);
     result->stretch = estimate_known(r, r->stretch, cut, cut_all);
+    evaluate_quantiles(r, result, cut, cut_all);
     if (isnan(result->turnaround.half)) /* what depends on the same queue */
-        result->wait.half = result->stretch.half = NAN;
+        result->wait.half = result->stretch.half = result->median.half = result->p95.half = NAN;
     utilised = quotient(r, r->used_s, cut / TICK_JOBS, cut_all / TICK_JOBS);
     result->load_out = quotient(r, r->work_s, cut / TICK_JOBS, cut_all / TICK_JOBS);
     if (isnan(utilised.mean)) /* few jobs: from the first to the last */
@@ -184,24 +213,17 @@ static void evaluate_means(const struct record *r, struct result *result)
 
 static void evaluate(struct record *r, struct result *result)
 {
-    size_t cut, n;
-    double all, *sorted;
+    size_t cut;
+    double all;
 
     r->asked = r->count;
     r->asked_ticks = r->ticks;
     cut = warmup(r, r->count, r->ticks, &result->steady);
-    n = r->count - cut;
     result->warmup = cut;
-    result->jobs = n;
+    result->jobs = r->count - cut;
     all = (double)world_now_ms(r->world) / 1000 * r->processors;
     result->utilisation.mean = all > 0 ? world_used_ms(r->world) / 1000 / all : 0;
     evaluate_means(r, result);
-    sorted = mem_array(n + 1, sizeof(*sorted));
-    if (n > 0)
-        memcpy(sorted, r->turnaround + cut, n * sizeof(*sorted));
-    result->median = stats_quantile(sorted, n, 0.5);
-    result->p95 = stats_quantile(sorted, n, 0.95);
-    free(sorted);
     result->seconds = 0;
     for (size_t i = cut / TICK_JOBS; i < r->ticks; i++)
         result->seconds += r->tick_s[i];
@@ -376,6 +398,7 @@ static void run_once(const struct config *config, struct result *result, double 
 struct sums { /* of each run, in the order of the runs */
     double turnaround[REPLICATIONS_MAX], wait[REPLICATIONS_MAX], stretch[REPLICATIONS_MAX];
     double utilisation[REPLICATIONS_MAX], load_out[REPLICATIONS_MAX];
+    double median[REPLICATIONS_MAX], p95[REPLICATIONS_MAX];
     double work; /* load_out * seconds */
     size_t count, steady;
 };
@@ -387,6 +410,8 @@ static void add_run(struct sums *sums, const struct result *one, struct result *
     sums->stretch[sums->count] = one->stretch.mean;
     sums->utilisation[sums->count] = one->utilisation.mean;
     sums->load_out[sums->count] = one->load_out.mean;
+    sums->median[sums->count] = one->median.mean;
+    sums->p95[sums->count] = one->p95.mean;
     sums->work += one->seconds > 0 ? one->load_out.mean * one->seconds : 0;
     sums->steady += one->steady;
     sums->count++;
@@ -405,6 +430,15 @@ static void add_run(struct sums *sums, const struct result *one, struct result *
     all->load_out.mean = all->seconds > 0 ? sums->work / all->seconds : NAN;
     all->steady = true; /* for precise() */
     all->replications = sums->count;
+}
+
+/* Of the jobs of all runs; how much it may be off as those of single runs say. */
+static struct estimate of_all(struct pool *pool, double q, const double *of_runs, size_t count)
+{
+    struct estimate estimate = stats_replications(of_runs, count);
+
+    estimate.mean = stats_quantile(pool->values, pool->count, q);
+    return estimate;
 }
 
 static void replicate(const struct config *config, struct result *result, double *series, size_t room,
@@ -428,8 +462,8 @@ static void replicate(const struct config *config, struct result *result, double
     if (progress)
         fprintf(progress, "\r\033[K");
     result->steady = 2 * sums->steady > sums->count;
-    result->median = stats_quantile(pool->values, pool->count, 0.5);
-    result->p95 = stats_quantile(pool->values, pool->count, 0.95);
+    result->median = of_all(pool, 0.5, sums->median, sums->count);
+    result->p95 = of_all(pool, 0.95, sums->p95, sums->count);
     result->too_short = false;
     for (result->nseries = 0; result->nseries < room && result->nseries < sums->count; result->nseries++)
         series[result->nseries] = sums->turnaround[result->nseries];

@@ -49,7 +49,7 @@ struct result {
     uint64_t replications; /* runs with other random numbers, from which the intervals are; 1: by batches of one run */
     double seconds;        /* of virtual time, measured */
     struct estimate turnaround, wait, stretch, utilisation; /* seconds, seconds, 1 and more but for speeds, 0..1 */
-    double median, p95;                                     /* of the turnaround */
+    struct estimate median, p95;                            /* of the turnaround */
     struct estimate load_out;                               /* in units of load; NAN: too few jobs */
     uint64_t judged; /* jobs by which it was judged how much one depends on those before: these, and others behind */
     bool too_short;  /* even those are too few for an interval of what is asked for */

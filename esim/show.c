@@ -67,7 +67,7 @@ static void print_row(int width, const struct config *config, const struct resul
         return;
     }
     printf("%-*s %9" PRIu64 " %8" PRIu64, width, label_of(config), r->jobs, r->warmup);
-    print_times(r->turnaround, r->median, r->p95, r->wait, r->stretch);
+    print_times(r->turnaround, r->median.mean, r->p95.mean, r->wait, r->stretch);
     print_cell(7, 2, 100 * r->utilisation.mean);
     printf(" +-");
     print_cell(4, 2, 100 * r->utilisation.half);
@@ -169,7 +169,7 @@ static void print_limits(const struct plan *plan)
     if (c->world.core.allocator == ALLOCATOR_V2)
         printf(" with threshold %g", c->world.core.threshold);
     printf("; elmer.conf is not in the store, so say what was different.\n");
-    if (plan->results[0].done && h->median > 0 && fabs(plan->results[0].median / h->median - 1) > FAR)
+    if (plan->results[0].done && h->median > 0 && fabs(plan->results[0].median.mean / h->median - 1) > FAR)
         printf(
             "The median of the first replay is not what it was: if these are the settings of that time, then something "
             "mattered that is not known.\n");

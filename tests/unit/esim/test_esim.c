@@ -75,6 +75,10 @@ static void test_queue(void **state)
     expect_near(result.turnaround.mean, 8, 3 * result.turnaround.half);
     expect_near(result.utilisation.mean, 0.5, 0.01);
     assert_true(result.turnaround.half < 0.4);
+    expect_near(result.median.mean, 8 * log(2), 2 * result.median.half); /* it is exponential */
+    assert_true(result.median.half > 0 && result.median.half < 0.4);
+    expect_near(result.p95.mean, 8 * log(20), 2 * result.p95.half);
+    assert_true(result.p95.half > 0 && result.p95.half < 2);
     config.workload.constant_service = true; /* M/D/1: service * (1 + load / (2 (1 - load))) */
     result = simulate(config);
     expect_near(result.turnaround.mean, 6, 0.1);
@@ -421,7 +425,7 @@ static void test_json(void **state)
 {
     static const char *const names[] = {"a \"b\\.swf\n", "caf\xe9.swf"}, *const told[] = {"a \"b\\.swf\n", "not UTF-8"};
     struct config config = CONFIG("jobs", "10");
-    struct result result = {.done = true, .jobs = 10, .median = 1.5, .turnaround = {2, NAN}};
+    struct result result = {.done = true, .jobs = 10, .median = {1.5, NAN}, .turnaround = {2, NAN}};
     struct plan plan = {.configs = &config, .count = 1, .compared = 1, .results = &result};
     (void)state;
 
