@@ -217,12 +217,14 @@ static char *title(const struct plan *plan)
     bool many = varies(plan, "workload") || varies(plan, "trace");
     const char *name = many ? "several workloads" : c->workload_name;
     const char *queue = c->world.saturated ? ", a queue that is never empty" : "";
+    const char *placed = c->world.core.topology == TOPOLOGY_CUBE && !varies(plan, "allocator") ? ", placed by " : "";
+    const char *by = placed[0] != '\0' ? core_allocator_name(c->world.core.allocator) : "";
     uint64_t processors = world_processors(&c->world);
 
     for (size_t i = 1; i < plan->count; i++)
         if (plan->configs[i].world.nhosts != c->world.nhosts || world_processors(&plan->configs[i].world) != processors)
-            return mem_format("%s%s", name, queue);
-    return mem_format("%s%s, on %d host%s with %llu processor%s", name, queue, c->world.nhosts,
+            return mem_format("%s%s%s%s", name, queue, placed, by);
+    return mem_format("%s%s%s%s, on %d host%s with %llu processor%s", name, queue, placed, by, c->world.nhosts,
                       c->world.nhosts == 1 ? "" : "s", (unsigned long long)processors, processors == 1 ? "" : "s");
 }
 

@@ -140,6 +140,9 @@ says 0 'load=1 ' --plot "$dir/many.svg" --sweep load=1,2 --compare 'workload=pro
 expect 'a picture of several workloads is not of the first' 0 '>several workloads, on 4 hosts with 4 processors<' \
     cat "$dir/many.svg"
 
+says 0 'load=1 ' --plot "$dir/cube.svg" --sweep load=1,2 --cube 4 --workload 'rect [1,4]' --jobs 50
+expect 'a picture of a cube has its allocator' 0 '>rect [1,4], placed by cube-afl, on 16 hosts' cat "$dir/cube.svg"
+
 # the table: what cannot be known is a dash
 says 0 ' WAIT s        +-  STRETCH      +- ' "${jobs[@]}"
 says 0 'procs [1,1]         1        0     3.167         -     3.167     3.17     0.000         -     1.00       -' \
