@@ -15,7 +15,7 @@
 
 enum { HOLDS = 2 /* times one after the other: the first may be chance, and one would stop at such */ };
 enum { TICK_JOBS = 20, FIRST_JOBS = 4000, TICKS_PER_MSER = 5 };
-enum { HOPELESS_JOBS = 8000 /* of fewer a queue may grow by chance */ };
+enum { HOPELESS_JOBS = 8000 /* of fewer a queue may grow by chance */, LONG_JOBS = 128000 };
 
 /* All of a run, by the order in which jobs ended; and every TICK_JOBS jobs how much was used until then. */
 struct record {
@@ -259,10 +259,10 @@ static bool is_known(const struct record *r, const struct result *result)
 }
 
 /* The queue grows, and would for as long as one looks. A beginning may look so by chance, but not with so many who
- * wait. */
+ * wait; in the long run fewer are no chance. */
 static bool is_hopeless(const struct record *r, const struct result *result)
 {
-    return !result->steady && world_waiting(r->world) > r->ended / 10;
+    return !result->steady && world_waiting(r->world) > r->ended / (r->ended < LONG_JOBS ? 10 : 100);
 }
 
 /* A run whose length was said may be too short to show how much jobs depend on those before, and would then be taken

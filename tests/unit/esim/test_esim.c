@@ -92,6 +92,9 @@ static void test_hopeless(void **state)
     (void)state;
     assert_false(result.steady);
     assert_int_equal(result.jobs, 16000);
+    result = simulate(CONFIG("hosts", "4", "workload", "procs [1,4]", "load", "1.3")); /* 1.25 is what it can do */
+    assert_false(result.steady);
+    assert_int_equal(result.jobs, 256000);
     result = simulate(CONFIG("hosts", "4", "workload", "procs [1,4]", "load", "3", "jobs", "20000"));
     assert_int_equal(result.jobs, 20000); /* as many as are asked for */
 }
