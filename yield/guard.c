@@ -43,11 +43,12 @@ enum {
 static int64_t bound; /* ns; 0: nobody sleeps */
 
 /* Of this thread. inside: a library's round, in which it yields and polls as it goes; the sleep of the round is due
- * there, or at its end. idle: it has said that the round has brought nothing. got:
- * a poll of the round has found something. */
+ * there, or at its end. idle: it has said that the round has brought nothing. got: a poll of the round has found
+ * something. fd: the first one that poll() was asked for last. */
 static __thread struct {
     struct wait wait;
     int64_t due;
+    int fd;
     bool inside, idle, got;
 } own;
 
@@ -197,23 +198,37 @@ static void poll_ends(int result, int64_t due, int64_t began)
         own.due = 0; /* the round has had its sleep */
 }
 
+/* Who asks for one descriptor after the other in the same place does not wait. */
+static bool asks_another(int fd)
+{
+    if (own.inside || own.fd == fd)
+        return false;
+    own.fd = fd;
+    wait_forget(&own.wait);
+    return true;
+}
+
+/* Only the kernel can tell whether there is memory behind fds: nothing is read there before it has done so. */
 static int ask_poll(struct pollfd *fds, nfds_t number, int timeout)
 {
     int64_t due, now;
-    int result = -1, kept = errno;
+    int result, kept = errno;
     if (timeout != 0 || number == 0) {
         blocks();
         return real_poll(fds, number, timeout);
     }
-    due = poll_begins((intptr_t)fds ^ (intptr_t)number << 32 ^ (intptr_t)fds[0].fd << 16);
+    due = poll_begins((intptr_t)fds ^ (intptr_t)number << 32);
     now = due > 0 ? yield_now() : 0;
-    if (due > 0) {
+    result = real_poll(fds, number, 0);
+    if (result >= 0 && asks_another(fds[0].fd))
+        due = 0;
+    if (result == 0 && due > 0) {
         struct timespec time = timespec_of(due);
         result = ppoll(fds, number, &time, NULL);
-    }
-    if (result < 0) {
-        errno = kept;
-        result = real_poll(fds, number, 0);
+        if (result < 0) {
+            errno = kept;
+            result = real_poll(fds, number, 0);
+        }
     }
     kept = errno;
     poll_ends(result, due, now);

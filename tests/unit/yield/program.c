@@ -142,6 +142,9 @@ static void calls(void)
     say("no descriptor", negative);
     say("nothing", poll(NULL, 0, 0));
     say("no memory", poll((struct pollfd *)(uintptr_t)4096, 1, 10));
+    say("no memory", poll((struct pollfd *)(uintptr_t)4096, 1, 0));
+    for (int i = 0; i < 500; i++)
+        negative += poll((struct pollfd *)(uintptr_t)4096, 1, 0) != -1 || errno != EFAULT;
     for (int i = 0; i < 500; i++)
         negative += epoll_wait(1000, &got, 1, 0) != -1 || errno != EBADF;
     for (int i = 0; i < 500; i++)
