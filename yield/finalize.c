@@ -22,7 +22,7 @@
 
 #include "yield/yield.h"
 
-enum { WORKERS_MAX = 8, DESCRIPTOR_MAX = 1 << 20, PAUSE_NS = 50000, PAUSE_MAX_NS = 1000000 };
+enum { WORKERS_MAX = 8, PAUSE_NS = 50000, PAUSE_MAX_NS = 1000000 };
 
 static int pmi_fd = -1;
 static void *kept_disconnect, *kept_destroy;
@@ -43,7 +43,7 @@ static __thread struct {
 
 __attribute__((constructor)) static void begin(void)
 {
-    pmi_fd = (int)yield_number(secure_getenv("PMI_FD"), DESCRIPTOR_MAX);
+    pmi_fd = (int)yield_number(secure_getenv("PMI_FD"), YIELD_DESCRIPTOR_MAX);
     real_read = (ssize_t(*)(int, void *, size_t))(uintptr_t)yield_next("read", (void *)(uintptr_t)read_plainly);
 }
 

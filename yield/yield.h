@@ -15,12 +15,16 @@
  * takes the loader's lock, so only for constructors: later somebody may be in dlopen(), also in who has forked us. */
 void *yield_next(const char *name, void *otherwise);
 
-/* The same for a function of a library that may have been loaded by dlopen() and is not in the scope that we see.
- * caller: an address in who calls it. NULL: there is none. Who looks whether this process has the function by that name
- * sees ours, and may call it for nothing. */
+/* What the program itself would find by that name; NULL: nothing. It takes that lock, too: for a program's end. */
+void *yield_known(const char *name);
+
+/* As yield_next(), for a function of a library that may have been loaded by dlopen() and is not in the scope that we
+ * see. caller: an address in who calls it. NULL: there is none. Who looks whether this process has the function by that
+ * name sees ours, and may call it for nothing. */
 void *yield_real(void **kept, const char *name, const void *self, const void *caller);
 #define YIELD_REAL(kept, name) yield_real(&(kept), #name, (const void *)(uintptr_t)(name), __builtin_return_address(0))
 
+enum { YIELD_DESCRIPTOR_MAX = 1 << 20 };
 /* A whole number from 0 to max; -1: it is none. max is at most 1 << 30. (strtol() has a new version in new headers.) */
 long yield_number(const char *text, long max);
 

@@ -32,6 +32,8 @@ for m in openmpi mpich; do
     is "$m: MPI_Abort(7)" $? 7
     run 4 mpirun.$m /home/mpi.$m segfault
     like "$m: a rank that segfaults" $? "$([ $m = openmpi ] && echo '^139$' || echo '^(11|15|255)$')" # mpiexec: whose end it hears of first, of those that it ends by TERM too
+    run 4 mpirun.$m /home/mpi.$m exit
+    is "$m: a rank that exits without MPI_Finalize" $? 5
     for end in 'killed mpirun' 'ekill'; do
         begin mpirun.$m /home/mpi.$m wait
         ok "$m: $end" eval 'case $end in ekill) as alice 1 ekill "$id" ;; *) on 1 pkill -KILL -o -f "^mpirun.$m|^/usr/bin/mpirun.$m|mpiexec" ;; esac'
@@ -59,8 +61,8 @@ is 'mpich: a host without it ends mpirun' $? 255
 on 2 mv /usr/bin/hydra_pmi_proxy.away /usr/bin/hydra_pmi_proxy
 run 4 timeout -s KILL 20 mpirun.mpich -hosts ws1,ws9 /home/mpi.mpich hello
 is 'mpich: and so does one that is not of the job' $? 255
-run 4 mpirun.openmpi /home/mpi.openmpi exit
-is 'openmpi: a rank that exits without MPI_Finalize' $? 5
+run 4 mpirun.mpich -hosts ws1:4 -n 4 /home/mpi.mpich exit
+is 'mpich: one of which mpiexec knows nothing, because others on its host were started after it' $? 5
 run 4 mpirun.openmpi -n 1 /home/mpi.openmpi spawn
 is 'openmpi: MPI_Comm_spawn' "$(cat "$tmp/out")" 'spawned says 42'
 run 4 sh -c 'HYDRA_LAUNCHER=ssh mpirun.mpich /home/mpi.mpich hello; mpirun.openmpi -n 2 --host ws1:2 /home/mpi.openmpi hello'

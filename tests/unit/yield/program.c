@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -245,6 +246,45 @@ static void finalize(void)
     printf(" %c %d\n", byte, errno);
 }
 
+/* A process that prints what comes by the other end of descriptor 50, until nobody has that end any more. */
+static void read_for_it(void)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+        exit(92);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char text[256];
+        ssize_t got;
+        close(pair[1]);
+        while ((got = read(pair[0], text, sizeof(text))) > 0)
+            (void)!write(1, text, (size_t)got);
+        _exit(0);
+    }
+    dup2(pair[1], 50);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* As a rank of MPICH that exits without MPI_Finalize(), or after it. */
+static int exits(const char *how)
+{
+    read_for_it();
+    if (strcmp(how, "exits-forked") == 0) {
+        pid_t pid = fork();
+        if (pid == 0)
+            exit(5);
+        waitpid(pid, NULL, 0);
+        return 0;
+    }
+    *(int *)find("fake_initialized") = strcmp(how, "exits-before") != 0;
+    *(int *)find("fake_finalized") = strcmp(how, "exits-after") == 0;
+    if (strcmp(how, "exits-at-once") == 0)
+        _exit(5);
+    printf("said ");
+    return strcmp(how, "exits-well") == 0 ? 0 : 5;
+}
+
 /* Names of MPI that a program without MPI looks for, and finds. */
 static void absent(void)
 {
@@ -291,7 +331,7 @@ int yield_program(const char *what)
     }
     if (strcmp(what, "beside") == 0 && pipe(ends) == 0)
         beside();
-    loaded = dlopen(getenv("TEST_FAKES"), RTLD_NOW | RTLD_LOCAL);
+    loaded = dlopen(getenv("TEST_FAKES"), RTLD_NOW | (strncmp(what, "exits", 5) == 0 ? RTLD_GLOBAL : RTLD_LOCAL));
     if (!loaded || pipe(ends) < 0 || (strcmp(what, "finalize") == 0 && (dup2(ends[0], 50) < 0 || (ends[0] = 50) < 0)))
         return 96;
     if (strcmp(what, "calls") == 0)
@@ -300,6 +340,8 @@ int yield_program(const char *what)
         answers();
     else if (strcmp(what, "finalize") == 0)
         finalize();
+    else if (strncmp(what, "exits", 5) == 0)
+        return exits(what);
     else
         wait_by(what);
     return 0;

@@ -78,6 +78,33 @@ static void test_mpich_ends(void **state)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
 }
 
+static void test_mpich_is_told_of_an_exit(void **state)
+{
+    static const struct {
+        const char *what, *pmi_fd, *said;
+        int status;
+    } runs[] = {
+        {"exits", "50", "said cmd=abort exitcode=5\n", 5},
+        {"exits-well", "50", "said ", 0},
+        {"exits-before", "50", "said ", 5},
+        {"exits-after", "50", "said ", 5},
+        {"exits-at-once", "50", "", 5},
+        {"exits-forked", "50", "", 0},
+        {"exits", "51", "said ", 5},
+        {"exits", NULL, "said ", 5},
+        {"exits", "1", "said ", 5}, /* no socket is that */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        char text[256];
+        int status =
+            yield_run(runs[i].what, true, runs[i].pmi_fd ? "PMI_FD" : NULL, runs[i].pmi_fd, text, sizeof(text));
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), runs[i].status);
+        assert_string_equal(text, runs[i].said);
+    }
+}
+
 static void test_without_mpi(void **state)
 {
     char text[256];
@@ -96,10 +123,11 @@ static void test_first_calls_beside_dlopen(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls_mean_the_same),  cmocka_unit_test(test_who_waits_sleeps),
-        cmocka_unit_test(test_and_does_not_without), cmocka_unit_test(test_who_works_does_not_sleep),
-        cmocka_unit_test(test_data_wakes_at_once),   cmocka_unit_test(test_mpich_ends),
-        cmocka_unit_test(test_without_mpi),          cmocka_unit_test(test_first_calls_beside_dlopen),
+        cmocka_unit_test(test_calls_mean_the_same),       cmocka_unit_test(test_who_waits_sleeps),
+        cmocka_unit_test(test_and_does_not_without),      cmocka_unit_test(test_who_works_does_not_sleep),
+        cmocka_unit_test(test_data_wakes_at_once),        cmocka_unit_test(test_mpich_ends),
+        cmocka_unit_test(test_mpich_is_told_of_an_exit),  cmocka_unit_test(test_without_mpi),
+        cmocka_unit_test(test_first_calls_beside_dlopen),
     };
     if (argc == 3 && strcmp(argv[1], "--program") == 0)
         return yield_program(argv[2]);
