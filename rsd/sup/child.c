@@ -5,9 +5,9 @@
  * then it holds no descriptor of the supervisor's that a path could lead to (/proc/self/fd) but the report's, a pipe of
  * elmer-sup that a user may not open: its end must be the exec. Its rank comes last, so that it gets there even while a
  * higher job spins; until then it is at ORDER_BIRTH, just below the supervisor, which counts what it uses (push.c).
- * What a user can make long comes behind that: to empty a file, and exec's search in PATH. A user may lower his rank
- * without any right, but not change from FIFO to RR: so the class is set while it may. Everything was prepared before
- * the fork; nothing here allocates except that search.
+ * What a user can make long comes behind that: to empty a file, what Open MPI is told in files, and exec's search in
+ * PATH. A user may lower his rank without any right, but not change from FIFO to RR: so the class is set while it may.
+ * Everything was prepared before the fork; nothing here allocates except that search.
  */
 #include "config.h"
 
@@ -26,6 +26,7 @@
 #include "rsd/root/caps.h"
 #include "rsd/root/sched.h"
 #include "rsd/sup/launchers.h"
+#include "rsd/sup/parameters.h"
 #include "rsd/sup/sup.h"
 
 enum { HELPER_FILES = 1024, FD_AGENT = 3, FD_REPORT = 4, FD_ASIDE = 10 };
@@ -286,9 +287,11 @@ _Noreturn void child_run(const struct child_plan *plan)
         fail(STAGE_DIR);
     write_hostfile(plan);
     open_files(plan);
-    environ = (char **)plan->environment; /* execvp searches in the job's PATH */
+    environ = plan->environment; /* execvp searches in the job's PATH */
     set_final_rank(plan);
     empty_files(plan);
+    if (plan->given)
+        parameters_obey(environ, plan->given, plan->user->home);
     execvp(plan->argv[0], plan->argv);
     fail(STAGE_EXEC);
 }

@@ -205,6 +205,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
         struct child_plan plan = {.user = &sup->user,
                                   .argv = argv,
                                   .environment = environment,
+                                  .given = command ? &start->environment : NULL,
                                   .dir = start->dir,
                                   .output = start->output,
                                   .errors = terminal ? start->output : start->errors,

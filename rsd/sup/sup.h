@@ -180,7 +180,8 @@ struct child_report {
 };
 struct child_plan {
     const struct user *user;
-    char *const *argv, *const *environment;
+    char *const *argv, **environment;
+    const struct wire_strs *given; /* of a command: what came with the job of its environment */
     const char *dir, *output, *errors, *hosts, *hostfile;
     bool truncate, rt, reset_on_fork, few_files;
     mode_t umask;

@@ -67,6 +67,10 @@ run 4 mpirun.openmpi -n 1 /home/mpi.openmpi spawn
 is 'openmpi: MPI_Comm_spawn' "$(cat "$tmp/out")" 'spawned says 42'
 run 4 sh -c 'HYDRA_LAUNCHER=ssh mpirun.mpich /home/mpi.mpich hello; mpirun.openmpi -n 2 --host ws1:2 /home/mpi.openmpi hello'
 is 'what the user says counts' "$(grep -c 'of 2 on ws1' "$tmp/out")" 2
+as alice 1 sh -c 'mkdir -p .openmpi && echo "btl_tcp_if_exclude = docker0,lo" >.openmpi/mca-params.conf'
+run 4 sh -c 'env | grep -o "^OMPI_MCA_..._tcp_if[^=]*"; mpirun.openmpi -n 2 /home/mpi.openmpi hello 2>&1'
+is 'nor does Elmer speak of a network of which a file of his speaks' "$(sed 's/ of 2.*//' "$tmp/out" | sort | xargs)" 'OMPI_MCA_oob_tcp_if_include rank 0 rank 1'
+as alice 1 rm -r .openmpi
 
 # ---- who takes an ssh ----
 as alice 1 sh -c 'mkdir -p tree/a/b && head -c 3000000 /dev/urandom >tree/a/b/large && for i in 1 2 3 4 5 6 7 8 9; do echo $i >"tree/a/file $i"; done'

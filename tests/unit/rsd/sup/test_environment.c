@@ -9,12 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "rsd/config.h"
 #include "rsd/sup/environment.h"
+#include "rsd/sup/parameters.h"
 #include "rsd/sup/polling.h"
 #include "rsd/sup/helpers.h"
+#include "tests/unit/scratch.h"
 
 static char home[] = "/home/a", name[] = "a", shell[] = "/bin/sh";
 static const struct sup sup = {
@@ -222,6 +226,52 @@ static void test_launchers_of_the_user(void **state)
     environment_free(environment);
 }
 
+/* What of the two networks is left where a user has this in his file: "btl", "oob", both, or nothing. */
+static const char *left(const char *dir, const char *text, const char *const *given)
+{
+    static char said[16];
+    struct wire_strs strs = {.items = (const char **)given};
+    char **environment = make(ROLE_COMMAND, given);
+    while (given[strs.count])
+        strs.count++;
+    if (text)
+        assert_true(scratch_put(dir, ".openmpi/mca-params.conf", text));
+    parameters_obey(environment, &strs, dir);
+    snprintf(said, sizeof(said), "%s%s", value(environment, "OMPI_MCA_btl_tcp_if_include") ? "btl" : "",
+             value(environment, "OMPI_MCA_oob_tcp_if_include") ? "oob" : "");
+    assert_string_equal(value(environment, "OMPI_MCA_hwloc_base_binding_policy"), "none");
+    assert_string_equal(value(environment, "UCX_NET_DEVICES"), "lo");
+    environment_free(environment);
+    return said;
+}
+
+static void test_launchers_of_a_file(void **state)
+{
+    static const char *const given[] = {"ELMER_ADDRESS=127.0.0.1", NULL}, *const his[] = {
+                                                                              "ELMER_ADDRESS=127.0.0.1",
+                                                                              "OMPI_MCA_btl_tcp_if_include=x", NULL};
+    char dir[] = "/tmp/elmer-environment-XXXXXX", path[80], *long_file = malloc(200000);
+    (void)state;
+    assert_non_null(scratch_dir(dir));
+    assert_true(scratch_mkdir(dir, ".openmpi"));
+    assert_string_equal(left(dir, NULL, given), "btloob");
+    assert_string_equal(left(dir, "", given), "btloob");
+    assert_string_equal(left(dir, "# x\nbtl = tcp\n  btl_tcp_if_exclude\t= docker0", given), "oob");
+    assert_string_equal(left(dir, "oob_tcp_if_include=eth1\nbtl_tcp_if_exclude=lo\n", given), "");
+    assert_string_equal(left(dir, "#btl_tcp_if_exclude = lo\nbtl_tcp_if_excluded = 1\nbtl_tcp_if = 2\n", given),
+                        "btloob");
+    assert_string_equal(left(dir, "btl_tcp_if_exclude = docker0\n", his), "btloob"); /* that is his */
+    assert_non_null(long_file);
+    memset(long_file, '\n', 200000);
+    snprintf(long_file + 199960, 40, "btl_tcp_if_exclude = lo\n");
+    assert_string_equal(left(dir, long_file, given), "btloob");
+    free(long_file);
+    snprintf(path, sizeof(path), "%s/.openmpi/mca-params.conf", dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0); /* nobody waits for what comes there */
+    assert_string_equal(left(dir, NULL, given), "btloob");
+}
+
 /* What is set, by name; NULL: it is not. */
 static const char *polled(const char *const *given, const char *library, const char *wanted)
 {
@@ -310,12 +360,12 @@ static void test_threads_of_the_user(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_helpers_load_nothing),       cmocka_unit_test(test_tasks_get_it_back),
-        cmocka_unit_test(test_where_programs_are_found),   cmocka_unit_test(test_programs_of_helpers),
-        cmocka_unit_test(test_a_large_one_is_cheap),       cmocka_unit_test(test_threads_follow_the_processors),
-        cmocka_unit_test(test_threads_of_the_user),        cmocka_unit_test(test_launchers),
-        cmocka_unit_test(test_launchers_of_the_user),      cmocka_unit_test(test_who_waits_leaves_it),
-        cmocka_unit_test(test_who_waits_as_the_user_says),
+        cmocka_unit_test(test_helpers_load_nothing),     cmocka_unit_test(test_tasks_get_it_back),
+        cmocka_unit_test(test_where_programs_are_found), cmocka_unit_test(test_programs_of_helpers),
+        cmocka_unit_test(test_a_large_one_is_cheap),     cmocka_unit_test(test_threads_follow_the_processors),
+        cmocka_unit_test(test_threads_of_the_user),      cmocka_unit_test(test_launchers),
+        cmocka_unit_test(test_launchers_of_the_user),    cmocka_unit_test(test_launchers_of_a_file),
+        cmocka_unit_test(test_who_waits_leaves_it),      cmocka_unit_test(test_who_waits_as_the_user_says),
     };
     return cmocka_run_group_tests_name("environment", tests, NULL, NULL);
 }
