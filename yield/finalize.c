@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "yield/yield.h"
@@ -87,8 +86,7 @@ static void answer_others(int fd)
     if (flags < 0 || (flags & O_NONBLOCK))
         return;
     for (;;) {
-        struct timespec time = {0, pause};
-        int ready = ppoll(&asked, 1, &time, NULL);
+        int ready = yield_wait_for(&asked, pause);
         if (ready > 0 || (ready < 0 && errno != EINTR))
             return;
         pause = pause == 0 ? PAUSE_NS : pause * 2 < PAUSE_MAX_NS ? pause * 2 : PAUSE_MAX_NS;

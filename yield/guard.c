@@ -20,12 +20,10 @@
 #include "config.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,28 +52,12 @@ static __thread struct {
 
 static void *kept_opal, *kept_ucp;
 
-static struct timespec timespec_of(int64_t ns)
-{
-    return (struct timespec){ns / 1000000000, ns % 1000000000};
-}
-
-/* The same calls by other names, for who calls them before our constructor, or where the real ones cannot be found. */
+/* For who calls it before our constructor, or where the real one cannot be found. */
 static int yield_plainly(void)
 {
     return (int)syscall(SYS_sched_yield);
 }
-static int poll_plainly(struct pollfd *fds, nfds_t count, int timeout)
-{
-    struct timespec time = timespec_of(timeout < 0 ? 0 : timeout * INT64_C(1000000));
-    return ppoll(fds, count, timeout < 0 ? NULL : &time, NULL);
-}
-static int epoll_plainly(int epoll, struct epoll_event *events, int max, int timeout)
-{
-    return epoll_pwait(epoll, events, max, timeout, NULL);
-}
 static int (*real_yield)(void) = yield_plainly;
-static int (*real_poll)(struct pollfd *, nfds_t, int) = poll_plainly;
-static int (*real_epoll)(int, struct epoll_event *, int, int) = epoll_plainly;
 
 /* A rank of Open MPI that spins says when it has nothing to do, so that its waits can be counted; unless the user does
  * not want that. In the rank alone, which has us: what else is executed would yield indeed. */
@@ -95,15 +77,12 @@ __attribute__((constructor)) static void begin(void)
     else
         let_tell();
     real_yield = (int (*)(void))(uintptr_t)yield_next("sched_yield", (void *)(uintptr_t)yield_plainly);
-    real_poll = (int (*)(struct pollfd *, nfds_t, int))(uintptr_t)yield_next("poll", (void *)(uintptr_t)poll_plainly);
-    real_epoll = (int (*)(int, struct epoll_event *, int, int))(uintptr_t)yield_next("epoll_wait",
-                                                                                     (void *)(uintptr_t)epoll_plainly);
 }
 
 /* No cancellation point: who is called is none. */
 static void nap(int64_t ns)
 {
-    struct timespec time = timespec_of(ns);
+    struct timespec time = yield_timespec(ns);
     int kept = errno;
     if (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL) < 0 && errno != EINTR && yield_slot)
         yield_slot->cannot_sleep = 1; /* a filter of system calls */
@@ -159,13 +138,6 @@ static void round_ends(bool progress)
         yield_page_open(true);
 }
 
-/* Who blocks does not ask again and again. */
-static void blocks(void)
-{
-    if (!own.inside)
-        wait_forget(&own.wait);
-}
-
 /* ---- what libraries call, or anybody ---- */
 
 YIELD_PUBLIC int sched_yield(void)
@@ -182,24 +154,24 @@ YIELD_PUBLIC int sched_yield(void)
     return 0;
 }
 
-/* Before and after a poll that asks for what is there now. */
-static int64_t poll_begins(intptr_t what)
+int64_t yield_poll_begins(intptr_t what)
 {
     return own.inside ? own.due : round_begins(what);
 }
 
-static void poll_ends(int result, int64_t due, int64_t began)
+void yield_poll_ends(int result, int64_t due, int64_t began)
 {
+    int kept = errno;
     if (!own.inside)
         round_ends(result != 0);
     else if (result > 0)
         own.got = true;
     if (own.inside && due > 0 && (result == 0 || yield_now() - began > READY_NS))
         own.due = 0; /* the round has had its sleep */
+    errno = kept;
 }
 
-/* Who asks for one descriptor after the other in the same place does not wait. */
-static bool asks_another(int fd)
+bool yield_asks_another(int fd)
 {
     if (own.inside || own.fd == fd)
         return false;
@@ -208,73 +180,10 @@ static bool asks_another(int fd)
     return true;
 }
 
-/* Only the kernel can tell whether there is memory behind fds: nothing is read there before it has done so. */
-static int ask_poll(struct pollfd *fds, nfds_t number, int timeout)
+void yield_blocks(void)
 {
-    int64_t due, now;
-    int result, kept = errno;
-    if (timeout != 0 || number == 0) {
-        blocks();
-        return real_poll(fds, number, timeout);
-    }
-    due = poll_begins((intptr_t)fds ^ (intptr_t)number << 32);
-    now = due > 0 ? yield_now() : 0;
-    result = real_poll(fds, number, 0);
-    if (result >= 0 && asks_another(fds[0].fd))
-        due = 0;
-    if (result == 0 && due > 0) {
-        struct timespec time = timespec_of(due);
-        result = ppoll(fds, number, &time, NULL);
-        if (result < 0) {
-            errno = kept;
-            result = real_poll(fds, number, 0);
-        }
-    }
-    kept = errno;
-    poll_ends(result, due, now);
-    errno = kept;
-    return result;
-}
-
-YIELD_PUBLIC int poll(struct pollfd *fds, nfds_t number, int timeout)
-{
-    return ask_poll(fds, number, timeout);
-}
-
-/* poll() of who is built with _FORTIFY_SOURCE. */
-int __poll_chk(struct pollfd *fds, nfds_t number, int timeout, size_t size);
-void __chk_fail(void) __attribute__((noreturn, weak)); /* only the GNU C library has it, and who calls this */
-YIELD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t number, int timeout, size_t size)
-{
-    if (size / sizeof(*fds) < number && __chk_fail)
-        __chk_fail();
-    if (size / sizeof(*fds) < number)
-        abort();
-    return ask_poll(fds, number, timeout);
-}
-
-/* It sleeps in ppoll(), which knows parts of a millisecond wherever a program may run, and takes nothing. */
-YIELD_PUBLIC int epoll_wait(int epoll, struct epoll_event *events, int max, int timeout)
-{
-    struct pollfd asked = {.fd = epoll, .events = POLLIN};
-    int64_t due, now;
-    int result, kept = errno;
-    if (timeout != 0) {
-        blocks();
-        return real_epoll(epoll, events, max, timeout);
-    }
-    due = poll_begins((intptr_t)&real_epoll ^ epoll);
-    now = due > 0 ? yield_now() : 0;
-    if (due > 0) {
-        struct timespec time = timespec_of(due);
-        (void)ppoll(&asked, 1, &time, NULL);
-        errno = kept;
-    }
-    result = real_epoll(epoll, events, max, 0);
-    kept = errno;
-    poll_ends(result, due, now);
-    errno = kept;
-    return result;
+    if (!own.inside)
+        wait_forget(&own.wait);
 }
 
 /* ---- the rounds of libraries ---- */

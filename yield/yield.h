@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "yield/page.h"
 
@@ -30,6 +31,24 @@ long yield_number(const char *text, long max);
 
 /* As it stands, without a system call. */
 int64_t yield_now(void);
+
+static inline struct timespec yield_timespec(int64_t ns)
+{
+    return (struct timespec){ns / 1000000000, ns % 1000000000};
+}
+
+/* guard.c: before and after a poll that asks for what is there now; what: the same thing has the same number. How long
+ * it may sleep, 0: not; began: when it did, if it was due. errno is left alone. */
+int64_t yield_poll_begins(intptr_t what);
+void yield_poll_ends(int result, int64_t due, int64_t began);
+/* The poll is for this descriptor first. True: for another one than the last poll, so nobody waits here: who asks for
+ * one after the other in the same place does not. */
+bool yield_asks_another(int fd);
+void yield_blocks(void); /* he does not ask again and again */
+
+/* polls.c: as ppoll(), and no round. */
+struct pollfd;
+int yield_wait_for(struct pollfd *asked, int64_t ns);
 
 /* page.c: the page of the job and our slot in it; NULL: none, or not yet. */
 extern struct page *yield_page __attribute__((visibility("hidden")));

@@ -32,7 +32,8 @@ enum { ANSWERS = 9 };
 
 static char self[4096], library[4200], fakes[4200];
 
-const char *const yield_waiting[YIELD_WAITING] = {"poll", "epoll", "yield", "opal", "opal-tcp", "ucp", "ucp-tcp"};
+const char *const yield_waiting[YIELD_WAITING] = {"poll",  "ppoll", "select",   "pselect", "epoll",  "epoll_pwait",
+                                                  "yield", "opal",  "opal-tcp", "ucp",     "ucp-tcp"};
 
 /* ---- the program ---- */
 
@@ -68,40 +69,6 @@ static int64_t used_ms(void)
     struct timespec used;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     return (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
-}
-
-static void *poll_for_ever(void *none)
-{
-    struct pollfd asked = {.fd = ends[0], .events = POLLIN};
-    while (poll(&asked, 1, 0) >= 0)
-        ;
-    return none;
-}
-
-static void *poll_epoll_for_ever(void *none)
-{
-    struct epoll_event got;
-    int epoll = epoll_create1(EPOLL_CLOEXEC);
-    while (epoll_wait(epoll, &got, 1, 0) >= 0)
-        ;
-    return none;
-}
-
-static void cancel(void *(*polls)(void *))
-{
-    pthread_t thread;
-    void *end = NULL;
-#ifdef __SANITIZE_ADDRESS__ /* which takes what the cancelled functions have left on the stack for a fault */
-    end = PTHREAD_CANCELED;
-    (void)thread, (void)polls;
-#else
-    if (pthread_create(&thread, NULL, polls, NULL) != 0)
-        exit(98);
-    poll(NULL, 0, 20);
-    say("cancel", pthread_cancel(thread));
-    say("join", pthread_join(thread, &end));
-#endif
-    say("cancelled", end == PTHREAD_CANCELED);
 }
 
 /* It has got nothing and touched no errno, or a signal came, which the kernel says at a time-out of 0, too. */
@@ -158,16 +125,15 @@ static void calls(void)
     say("data", (long)got.data.u64);
     say("read", read(ends[0], &byte, 1));
     say("read", read(1000, &byte, 1));
-    cancel(poll_for_ever);
-    cancel(poll_epoll_for_ever);
 }
 
 /* Rounds for some time of the CPU, however busy the machine is: how often it slept. */
 static void wait_by(const char *how)
 {
     struct pollfd asked[2] = {{.fd = ends[0], .events = POLLIN}, {.fd = ends[1], .events = POLLIN}};
-    struct epoll_event event = {.events = EPOLLIN}, got;
+    struct epoll_event event = {.events = EPOLLIN};
     struct rusage before, after;
+    yield_poll *by = yield_poll_of(how, ends[0]);
     int epoll = epoll_create1(0);
     void (*opal)(void) = (void (*)(void))(uintptr_t)find("fake_call_opal");
     unsigned (*ucp)(void) = (unsigned (*)(void))(uintptr_t)find("fake_call_ucp");
@@ -189,9 +155,12 @@ static void wait_by(const char *how)
             (void)ucp();
         else if (strcmp(how, "yield") == 0)
             sched_yield();
-        else if (strcmp(how, "epoll") == 0)
-            (void)epoll_wait(epoll, &got, 1, 0);
-        else
+        else if (by)
+            (void)by();
+        else if (strcmp(how, "poll-turns") == 0) { /* one after the other in the same place */
+            asked[0].fd = ends[i % 2];
+            poll(asked, 1, 0);
+        } else
             poll(strcmp(how, "poll-many") == 0 ? &asked[i % 2] : asked, 1, 0);
         for (int64_t work = now_ns() + 5000; strcmp(how, "poll-work") == 0 && now_ns() < work;)
             ;
@@ -336,6 +305,8 @@ int yield_program(const char *what)
         return 96;
     if (strcmp(what, "calls") == 0)
         calls();
+    else if (strcmp(what, "polls") == 0)
+        yield_polls(ends);
     else if (strcmp(what, "answers") == 0)
         answers();
     else if (strcmp(what, "finalize") == 0)

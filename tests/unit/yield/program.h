@@ -6,10 +6,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { YIELD_SLEPT = 20, YIELD_ROUNDS_MS = 100, YIELD_WAITING = 7 };
+enum { YIELD_SLEPT = 20, YIELD_ROUNDS_MS = 100, YIELD_WAITING = 11 };
 
 /* Words of those who wait for YIELD_ROUNDS_MS of CPU time; they print how often they slept. */
 extern const char *const yield_waiting[YIELD_WAITING];
+
+/* polls.c: a poll for what is there now, by its name (NULL: there is none): what it says of the descriptor, 0: nothing,
+ * -1: errno. */
+typedef int yield_poll(void);
+yield_poll *yield_poll_of(const char *name, int of);
+void yield_polls(const int ends[2]); /* all of them, in all ways; prints the same with the library and without */
 
 int yield_program(const char *what); /* its exit status */
 int yield_find(void);                /* where everything is; 0, or -1 */
