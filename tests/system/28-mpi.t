@@ -21,7 +21,9 @@ spread='rank 0 of 4 on ws1 with 2 rank 1 of 4 on ws1 with 2 rank 2 of 4 on ws2 w
 for m in openmpi mpich; do
     run 4 mpirun.$m /home/mpi.$m hello
     is "$m: hello ends well" $? 0
-    is "$m: a rank on each processor of the job, bound to them" "$(sort "$tmp/out" | xargs)" "$spread"
+    is "$m: a rank for each processor of the job, each on all of its host" "$(sort "$tmp/out" | xargs)" "$spread"
+    run 4 mpirun.$m --bind-to core /home/mpi.$m hello
+    is "$m: each on one of its own, if one asks for it" "$(sort "$tmp/out" | xargs)" "${spread//with 2/with 1}"
     run 2 mpirun.$m -n 2 /home/mpi.$m hello
     is "$m: on one host alone" "$(grep -c 'of 2 on' "$tmp/out")" 2
     run 4 mpirun.$m /home/mpi.$m ring
