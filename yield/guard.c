@@ -9,8 +9,9 @@
  * never. Rounds without progress are counted in the page all the same.
  *
  * A yield in a library's round is one that Elmer has asked for, to be told that the round has brought nothing, and as
- * a system call it costs as much as a round. So it is none as long as there is a processor for each process that
- * waits.
+ * a system call it costs as much as a round. So as long as there is a processor for each process that waits it is none,
+ * but now and then in a longer wait: a processor for each process is not one for each thread, and one that works may
+ * have its time from who waits.
  *
  * A call means what it has always meant. A poll that may sleep waits for what it asks, so that data wakes it at once,
  * and is asked again without a sleep where a signal has interrupted it. sched_yield() may last longer, as it may
@@ -34,19 +35,23 @@
 #define YIELD_SETTING "OMPI_MCA_mpi_yield_when_idle"
 
 enum {
-    READY_NS = 5000,   /* who has something in that time has not waited for it */
-    SPIN_ROUNDS = 1000 /* without progress, where no clock is read: somebody waits here */
+    READY_NS = 5000,    /* who has something in that time has not waited for it */
+    YIELD_NS = 50000,   /* a wait makes way for other threads so often, where a processor is there for each process */
+    YIELD_ROUNDS = 500, /* the same where no clock is read */
+    SPIN_ROUNDS = 1000  /* without progress, where no clock is read: somebody waits here */
 };
 
 static int64_t bound; /* ns; 0: nobody sleeps */
 
 /* Of this thread. inside: a library's round, in which it yields and polls as it goes; the sleep of the round is due
  * there, or at its end. idle: it has said that the round has brought nothing. got: a poll of the round has found
- * something. fd: the first one that poll() was asked for last. */
+ * something. fd: the first one that poll() was asked for last. yielded: when it has made way last; kept: yields since
+ * then that were none. */
 static __thread struct {
     struct wait wait;
-    int64_t due;
+    int64_t due, yielded;
     int fd;
+    unsigned kept;
     bool inside, idle, got;
 } own;
 
@@ -138,6 +143,28 @@ static void round_ends(bool progress)
         yield_page_open(true);
 }
 
+/* In a library's round that is not due for a sleep. */
+static bool makes_way(void)
+{
+    if (is_crowded())
+        return true;
+    if (bound == 0)
+        return ++own.kept >= YIELD_ROUNDS;
+    return own.wait.seen - own.wait.began >= WAIT_SPEED_NS && own.wait.seen - own.yielded >= YIELD_NS;
+}
+
+/* What others have used meanwhile has not been spun. */
+static void make_way(void)
+{
+    real_yield(); /* it cannot fail */
+    own.kept = 0;
+    if (own.wait.seen == 0)
+        return;
+    own.yielded = yield_now();
+    if (own.yielded - own.wait.seen > READY_NS)
+        own.wait.seen = own.yielded;
+}
+
 /* ---- what libraries call, or anybody ---- */
 
 YIELD_PUBLIC int sched_yield(void)
@@ -147,8 +174,8 @@ YIELD_PUBLIC int sched_yield(void)
     own.idle = true;
     if (due > 0)
         nap(due);
-    else if (!own.inside || is_crowded())
-        real_yield(); /* it cannot fail */
+    else if (!own.inside || makes_way())
+        make_way();
     if (!own.inside)
         round_ends(false);
     return 0;

@@ -30,7 +30,7 @@
 
 enum { ANSWERS = 9 };
 
-static char self[4096], library[4200], fakes[4200];
+static char self[4096], library[4200], fakes[4200], with_fakes[8500];
 
 const char *const yield_waiting[YIELD_WAITING] = {"poll",  "ppoll", "select",   "pselect", "epoll",  "epoll_pwait",
                                                   "yield", "opal",  "opal-tcp", "ucp",     "ucp-tcp"};
@@ -169,6 +169,17 @@ static void wait_by(const char *how)
     printf("%ld\n", after.ru_nvcsw - before.ru_nvcsw);
 }
 
+/* Rounds of Open MPI for some time of the CPU: the time between two real yields, in rounds and in us. */
+static void yields(void)
+{
+    void (*opal)(void) = (void (*)(void))(uintptr_t)find("fake_call_opal");
+    const unsigned *rounds = find("fake_rounds"), *yielded = find("fake_yields");
+    while (used_ms() < YIELD_ROUNDS_MS)
+        for (int i = 0; i < 64; i++)
+            opal();
+    printf("%u %u\n", *rounds / (*yielded + 1), YIELD_ROUNDS_MS * 1000 / (*yielded + 1));
+}
+
 static int by_size(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -305,6 +316,8 @@ int yield_program(const char *what)
         return 96;
     if (strcmp(what, "calls") == 0)
         calls();
+    else if (strcmp(what, "yields") == 0)
+        yields();
     else if (strcmp(what, "polls") == 0)
         yield_polls(ends);
     else if (strcmp(what, "answers") == 0)
@@ -335,7 +348,7 @@ int yield_run(const char *what, bool with, const char *variable, const char *val
         setenv("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0", 1);
         setenv("TEST_FAKES", fakes, 1);
         if (with)
-            setenv("LD_PRELOAD", library, 1);
+            setenv("LD_PRELOAD", strcmp(what, "yields") == 0 ? with_fakes : library, 1);
         if (variable)
             setenv(variable, value, 1);
         execl(self, self, "--program", what, (char *)NULL);
@@ -365,5 +378,6 @@ int yield_find(void)
     snprintf(library, sizeof(library), "%.*s/../../../yield/.libs/libelmer-yield.so", (int)(strrchr(self, '/') - self),
              self);
     snprintf(fakes, sizeof(fakes), "%.*s/.libs/fakes.so", (int)(strrchr(self, '/') - self), self);
+    snprintf(with_fakes, sizeof(with_fakes), "%s:%s", library, fakes);
     return 0;
 }

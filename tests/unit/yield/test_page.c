@@ -56,6 +56,29 @@ static void test_who_is_alone_does_not_sleep(void **state)
     drop_page(page);
 }
 
+/* A processor for each process is not one for each thread: a wait makes way for others now and then; in each round if
+ * there are more processes. */
+static void test_a_wait_makes_way(void **state)
+{
+    static const struct {
+        const char *variable, *value;
+        bool crowded;
+    } cases[] = {{NULL, NULL, false}, {"ELMER_SPIN", "1", false}, {NULL, NULL, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct page *page = make_page(1);
+        unsigned rounds, us;
+        char text[256];
+        page->head.processes = cases[i].crowded ? 2 : 0; /* two processors, and one comes */
+        assert_int_equal(yield_run("yields", true, cases[i].variable, cases[i].value, text, sizeof(text)), 0);
+        assert_int_equal(sscanf(text, "%u %u", &rounds, &us), 2);
+        if (cases[i].crowded ? rounds > 2 : rounds < 5)
+            fail_msg("it yields each %u rounds, %u us", rounds, us);
+        assert_in_range(us, 0, 1000);
+        drop_page(page);
+    }
+}
+
 /* A slot is free again when its process has ended, and what it has counted stays until the next one takes it. */
 static void test_rounds_are_counted(void **state)
 {
@@ -142,11 +165,9 @@ static void test_what_is_no_page(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_is_alone_does_not_sleep),
-        cmocka_unit_test(test_rounds_are_counted),
-        cmocka_unit_test(test_work_is_not_counted),
-        cmocka_unit_test(test_slots_of_the_dead),
-        cmocka_unit_test(test_what_is_no_page),
+        cmocka_unit_test(test_who_is_alone_does_not_sleep), cmocka_unit_test(test_a_wait_makes_way),
+        cmocka_unit_test(test_rounds_are_counted),          cmocka_unit_test(test_work_is_not_counted),
+        cmocka_unit_test(test_slots_of_the_dead),           cmocka_unit_test(test_what_is_no_page),
     };
     if (argc == 3 && strcmp(argv[1], "--program") == 0)
         return yield_program(argv[2]);
