@@ -87,10 +87,16 @@ static bool is_live(const struct comparison *c, const struct ini_key *key, const
     return key->flags & (INI_LIVE | INI_LIVE_ELSEWHERE);
 }
 
+/* With its host a section goes; that the host goes is said of hosts. */
+static bool is_gone(const struct comparison *c, const char *sub)
+{
+    return *sub && !settings_host(c->next, sub);
+}
+
 static void compare(struct comparison *c, const struct ini_key *key, const char *sub)
 {
     char *was = value_of(c->running, key, sub, &c->from_running), *is = value_of(c->next, key, sub, &c->from_next);
-    if (strcmp(was, is)) {
+    if (strcmp(was, is) && !is_gone(c, sub)) {
         bool live = is_live(c, key, sub);
         if (live)
             take_over(c, key, sub, is);

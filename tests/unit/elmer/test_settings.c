@@ -133,9 +133,47 @@ static void test_settings_wrong(void **state)
     wrong("[emler]\nlevels = 3\n", "elmer");
 }
 
+static char changes[1000];
+
+static void on_changed(const struct settings_change *change, void *data)
+{
+    size_t used = strlen(changes);
+    (void)data;
+    snprintf(changes + used, sizeof(changes) - used, "%s%s%s%s;", change->name, *change->host ? " " : "", change->host,
+             change->live ? "" : "!");
+}
+
+/* What counts at once, and, with a '!', what needs a restart. */
+static void expect_changes(const char *was, const char *is, const char *expected)
+{
+    struct settings running, next;
+    struct err err = ERR_INIT;
+    changes[0] = 0;
+    assert_int_equal(load(was, &running, &err), 0);
+    assert_int_equal(load(is, &next, &err), 0);
+    settings_adopt(&running, &next, on_changed, NULL);
+    assert_string_equal(changes, expected);
+    settings_fini(&running);
+    settings_fini(&next);
+}
+
+#define TWO       "[elmer]\nhosts = a b\n"
+#define ONE       "[elmer]\nhosts = a\n"
+#define OF_B(key) "[host b]\n" key "\n"
+
+static void test_reload_of_hosts(void **state)
+{
+    (void)state;
+    expect_changes(TWO, TWO, "");
+    expect_changes(ONE, TWO OF_B("cpus = 1"), "hosts;cpus b;");
+    expect_changes(TWO OF_B("cpus = 1"), TWO OF_B("cpus = 2"), "cpus b!;");
+    expect_changes(TWO OF_B("cpus = 1"), TWO, "cpus b!;");
+    expect_changes(TWO OF_B("cpus = 1\naddress = 10.0.0.2"), ONE, "hosts;"); /* its section goes with it */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_settings), cmocka_unit_test(test_settings_wrong),
-                                       cmocka_unit_test(test_settings_cube)};
+                                       cmocka_unit_test(test_settings_cube), cmocka_unit_test(test_reload_of_hosts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
