@@ -3,6 +3,7 @@
 
 #include "elmer/settings_internal.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,8 +136,9 @@ static struct host_settings *section(void *config, const char *name)
 
 int settings_set_host_address(void *config, const char *sub, const char *value, struct err *err)
 {
-    if (!*value || strlen(value) > 64 || strpbrk(value, " \t="))
-        return err_set(err, -EINVAL, "want one numeric address");
+    struct in_addr address;
+    if (inet_pton(AF_INET, value, &address) != 1)
+        return err_set(err, -EINVAL, "want the numeric IPv4 address of that host, such as 192.0.2.7");
     settings_replace(&section(config, sub)->address, value);
     return 0;
 }

@@ -117,6 +117,9 @@ static void test_settings_wrong(void **state)
     wrong("[elmer]\nhosts = a\n[host b]\ncpus = 0\n", ":4: section [host b]");
     wrong("[host b]\naddress = 10.0.0.1\n[elmer]\nhosts = a\n", ":2: section [host b]");
     wrong("[elmer]\nhosts = a\n[host a]\ncpus = 1,0\n", "increase");
+    wrong("[elmer]\nhosts = a\n[host a]\naddress = a\n", ":4: address = a: want the numeric IPv4 address");
+    wrong("[elmer]\nhosts = a\n[host a]\naddress = 2001:db8::1\n", "IPv4");
+    wrong("[elmer]\nhosts = a\n[host a]\naddress = 10.0.0\n", "IPv4");
     wrong("[elmer]\nhosts = a\n[host a]\ncpus = x\n", "CPU numbers");
     wrong("[elmer]\nhosts = a\n[host a]\ncpus = 0-70000\n", "CPU numbers");
     wrong("[elmer]\nhosts = a\n[host a]\ncpu = 0\n", "cpus");
