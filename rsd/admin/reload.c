@@ -74,26 +74,43 @@ static bool is_fixed(const char *name)
     return false;
 }
 
+/* malloc'd; NULL: the key has none, or there is no memory. What follows from the host is what rsd makes of it, so
+ * writing that down is no change. */
+static char *value_of(const struct files *files, size_t row)
+{
+    const struct ini_key *key = &rsd_config_keys[row];
+    const char *text = files->values[row] ? files->values[row] : key->normal;
+    if (key->made)
+        return key->made(&files->config);
+    return text ? strdup(text) : NULL;
+}
+
+static bool is_other(const char *name, const char *is, const char *was)
+{
+    if (strcmp(was, is) == 0)
+        return false;
+    if (is_fixed(name))
+        log_error("reload: %s = %s, was %s: needs a restart, which would lose the jobs that run here: eadmin drain "
+                  "this host, and systemctl restart rsd when it has none",
+                  name, is, was);
+    else
+        log_notice("reload: %s = %s, was %s", name, is, was);
+    return true;
+}
+
 /* Returns how many keys have changed; *refused: how many of them may not. */
 static unsigned compare(const struct files *running, const struct files *next, unsigned *refused)
 {
     unsigned changed = 0;
     *refused = 0;
     for (size_t i = 0; i < KEYS_MAX && rsd_config_keys[i].name; i++) {
-        const struct ini_key *key = &rsd_config_keys[i];
-        const char *was = running->values[i] ? running->values[i] : key->normal,
-                   *is = next->values[i] ? next->values[i] : key->normal;
-        if (!was || !is || strcmp(was, is) == 0)
-            continue;
-        changed++;
-        if (is_fixed(key->name)) {
-            ++*refused;
-            log_error("reload: %s = %s, was %s: needs a restart, which would lose the jobs that run here: eadmin drain "
-                      "this host, and systemctl restart rsd when it has none",
-                      key->name, is, was);
-        } else {
-            log_notice("reload: %s = %s, was %s", key->name, is, was);
+        char *was = value_of(running, i), *is = value_of(next, i);
+        if (was && is && is_other(rsd_config_keys[i].name, is, was)) {
+            changed++;
+            *refused += is_fixed(rsd_config_keys[i].name);
         }
+        free(was);
+        free(is);
     }
     return changed;
 }

@@ -93,12 +93,31 @@ static void what_would_lose_jobs_is_refused_by_name(void **state)
     expect("reload: what runs cannot be told: ");
 }
 
+/* What rsd has found out itself may be written down. */
+static void its_own_name_is_no_change(void **state)
+{
+    char own[256] = "", line[300];
+
+    (void)state;
+    assert_int_equal(gethostname(own, sizeof(own) - 1), 0);
+    own[strcspn(own, ".")] = 0;
+    snprintf(line, sizeof(line), "name = %s\n", own);
+    assert_int_equal(reload(line, ""), 0);
+    expect("reload: 0 changed");
+    assert_int_equal(reload("", line), 0);
+    expect("reload: 0 changed");
+    assert_int_equal(reload("name = ws9\n", ""), 1);
+    snprintf(line, sizeof(line), "reload: name = ws9, was %s: needs a restart", own);
+    expect(line);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_change_is_a_line, setup),
         cmocka_unit_test_setup(what_is_wrong_changes_nothing, setup),
         cmocka_unit_test_setup(what_would_lose_jobs_is_refused_by_name, setup),
+        cmocka_unit_test_setup(its_own_name_is_no_change, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
