@@ -356,7 +356,7 @@ static int read_file(struct ini_reading *reading, const char *path)
     if (!reading->file && errno == ENOENT)
         return -ENOENT;
     if (!reading->file) {
-        report(reading, path, 0, err_set(&why, -errno, "%s", strerror(errno)), &why);
+        report(reading, path, 0, ini_unreadable(path, errno, "644", &why), &why);
         return 0;
     }
     read_stream(reading);

@@ -2,11 +2,24 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/str.h"
 #include "lib/config/ini_internal.h"
+
+/* The daemons are users of their own, who read what all may. */
+int ini_unreadable(const char *path, int code, const char *mode, struct err *err)
+{
+    const struct passwd *user = code == EACCES ? getpwuid(geteuid()) : NULL;
+
+    if (code != EACCES)
+        return err_set(err, -code, "%s", strerror(code));
+    return err_set(err, -code, "the user %s cannot read it: %s; chmod %s %s, and 755 the directories above it",
+                   user ? user->pw_name : "of this program", strerror(code), mode, path);
+}
 
 static int add(struct ini_files *files, char *path, struct err *err)
 {
@@ -39,8 +52,13 @@ static int add_fragments(struct ini_files *files, const char *path, struct err *
     int result = 0;
     DIR *dir = opendir(path);
 
-    if (!dir)
-        return errno == ENOENT ? 0 : err_set(err, -errno, "%s: %s", path, strerror(errno));
+    if (!dir && errno == ENOENT)
+        return 0;
+    if (!dir) {
+        result = ini_unreadable(path, errno, "755", err);
+        err_prefix(err, "%s", path);
+        return result;
+    }
     errno = 0;
     for (const struct dirent *entry; result == 0 && (entry = readdir(dir)); errno = 0)
         if (is_fragment(entry->d_name))

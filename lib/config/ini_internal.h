@@ -17,6 +17,8 @@ struct ini_files {
  * those that begin with a dot. No such directory means none. After an error too, what was found is in files. */
 int ini_files_find(const char *path, bool fragments, struct ini_files *files, struct err *err);
 void ini_files_free(struct ini_files *files);
+/* The sentence for a file or directory that cannot be opened; mode: what it needs, for chmod. Returns -code. */
+int ini_unreadable(const char *path, int code, const char *mode, struct err *err);
 
 /* The row of a key below a header as in the file; NULL: there is none, known says whether there is such a section. */
 const struct ini_key *ini_find_key(const struct ini_key *keys, const char *header, const char *name,

@@ -171,7 +171,7 @@ static void it_looks_as_the_daemon_does(void **state)
     bed_said("the user nobody may not write to the directory ");
     assert_int_equal(chmod(bed.conf, 0600), 0);
     assert_int_equal(bed_run(config_check_elmer, "nobody"), 1);
-    bed_said("a.conf: Permission denied");
+    bed_said("a.conf: the user nobody cannot read it: Permission denied; chmod 644 ");
 }
 
 /* ---- rsd.conf ---- */
