@@ -42,8 +42,10 @@ int address_parse(const char *text, struct address *address, struct err *err)
         host++;
         length -= 2;
     } else if (memchr(host, ':', length)) {
-        return err_set(err, -EINVAL, "\"%.200s\": write an IPv6 address in brackets: [%.*s]:%s", text, (int)length,
-                       host, colon + 1);
+        return err_set(err, -EINVAL,
+                       "\"%.200s\" is not an address: write HOST:PORT (such as ws1:7110), and an IPv6 address in "
+                       "brackets, such as [fd00::1]:7110",
+                       text);
     }
     if (length >= sizeof(address->host))
         return err_set(err, -EINVAL, "the host name is longer than %zu bytes", sizeof(address->host) - 1);

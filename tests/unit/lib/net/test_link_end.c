@@ -289,6 +289,29 @@ static void names_to_listen_on(void **state)
 }
 
 /* What a name stands for is numbers, and whether they are of this host can be asked. */
+static void addresses_that_are_none(void **state)
+{
+    static const char *const ports[] = {"ws1", ":7110", "ws1:", "ws1:x", "ws1:65536", "http://ws1"},
+                             *const colons[] = {"fd00::1", "fd00::1:7110", "http://ws1:7110", "[fd00::1:7110"};
+    struct address address;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(ports) / sizeof(*ports); i++) {
+        assert_int_equal(address_parse(ports[i], &address, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "\" is not an address: write HOST:PORT (such as ws1:7110), or /path"));
+        err_clear(&err);
+    }
+    for (size_t i = 0; i < sizeof(colons) / sizeof(*colons); i++) {
+        assert_int_equal(address_parse(colons[i], &address, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "\" is not an address: write HOST:PORT (such as ws1:7110), and an IPv6 "
+                                         "address in brackets, such as [fd00::1]:7110"));
+        err_clear(&err);
+    }
+    assert_int_equal(address_parse("[fd00::1]:7110", &address, &err), 0);
+    assert_string_equal(address.host, "fd00::1");
+}
+
 static void addresses_of_names(void **state)
 {
     char text[ADDRESS_TEXT];
@@ -344,6 +367,7 @@ int main(void)
         LINK_TEST(socket_files_stale_live_and_foreign),
         LINK_TEST(names_to_listen_on),
         LINK_TEST(addresses_of_names),
+        LINK_TEST(addresses_that_are_none),
         LINK_TEST(links_outlive_their_listener),
     };
 
