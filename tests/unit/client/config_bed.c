@@ -5,8 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -28,6 +31,10 @@ int __real_getaddrinfo(const char *node, const char *service, const struct addri
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **list);
 int __real_bind(int fd, const struct sockaddr *address, socklen_t size);
 int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size);
+int __wrap_getifaddrs(struct ifaddrs **list);
+void __wrap_freeifaddrs(struct ifaddrs *list);
+FILE *__real_popen(const char *command, const char *mode);
+FILE *__wrap_popen(const char *command, const char *mode);
 
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **list)
 {
@@ -48,6 +55,33 @@ int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size)
     return bed.bind_error ? -1 : 0;
 }
 
+/* An interface beside the loopback. */
+int __wrap_getifaddrs(struct ifaddrs **list)
+{
+    static char name[] = "eth0";
+    static struct sockaddr_in address = {.sin_family = AF_INET};
+    static struct ifaddrs item = {.ifa_name = name, .ifa_flags = IFF_UP, .ifa_addr = (struct sockaddr *)&address};
+
+    assert_int_equal(inet_pton(AF_INET, bed.own ? bed.own : "192.0.2.1", &address.sin_addr), 1);
+    *list = &item;
+    return 0;
+}
+
+void __wrap_freeifaddrs(struct ifaddrs *list)
+{
+    (void)list;
+}
+
+/* systemctl show: what the test has put into the file "unit"; without it there is no such unit. */
+FILE *__wrap_popen(const char *command, const char *mode)
+{
+    char answer[120];
+
+    assert_memory_equal(command, "systemctl show -p ", 18);
+    snprintf(answer, sizeof(answer), "cat %s/unit 2>/dev/null", bed.dir);
+    return __real_popen(answer, mode);
+}
+
 void bed_begin(void)
 {
     static const struct command command = {.name = "eadmin", .help = ""};
@@ -62,6 +96,7 @@ void bed_begin(void)
     snprintf(bed.pki, sizeof(bed.pki), "%s/pki", bed.dir);
     assert_non_null(user);
     bed.user = strcmp(user->pw_name, "root") == 0 ? "root" : strdup(user->pw_name);
+    bed.own = "192.0.2.1";
     bed.names[0][0] = "ws1", bed.names[0][1] = "192.0.2.1";
     bed.names[1][0] = "ws2", bed.names[1][1] = "192.0.2.2";
     bed.names[2][0] = "ws3", bed.names[2][1] = "192.0.2.3";

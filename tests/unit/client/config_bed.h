@@ -1,5 +1,5 @@
 /* config_bed.h - a machine for the check of configurations: a directory with files and certificates, a name service
- * that knows what the test says, and addresses that can be bound or not. */
+ * that knows what the test says, addresses that can be bound or not, and units of the daemons, if there are any. */
 #ifndef TESTS_UNIT_CLIENT_CONFIG_BED_H
 #define TESTS_UNIT_CLIENT_CONFIG_BED_H
 
@@ -13,6 +13,7 @@ struct bed {
     const char *user;                  /* who runs the test */
     char out[BED_TEXT], err[BED_TEXT]; /* of the last run; err has the names of files without directories */
     int bind_error;                    /* errno of bind(2) to an internet address; 0: it works */
+    const char *own;                   /* its numeric address, of IPv4; that of ws1 */
     const char *names[8][2];           /* name, numeric address; all others are unknown */
 };
 extern struct bed bed;
