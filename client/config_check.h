@@ -43,6 +43,9 @@ void config_own_address(char *text, size_t size);
  * systemd makes before the daemon starts, it is enough that it can be made. */
 void config_check_directory(struct config_check *check, const char *key, const char *value, const char *path,
                             const char *made);
+/* Warns where dir is not below state and the unit lets its daemon write nowhere else: no problem, because the daemon
+ * may be started without it. key: what is in dir. */
+void config_check_unit(const char *key, const char *dir, const char *state, const char *unit);
 /* ca.crt, host.crt and host.key of a directory: there, readable for the present user, together, and valid today.
  * server: of the queue host. name: that it must be for; dialled: another name that it should be good for, or NULL.
  * *until: when the first of them ends, in seconds; 0: something is wrong. */

@@ -159,6 +159,7 @@ static void check_listen(struct work *work)
                              ? NULL
                              : address.host,
                          &work->until_s);
+        config_check_unit("pki", settings->pki, ELMER_STATEDIR, "elmer");
     }
     free(peers);
 }
@@ -209,8 +210,11 @@ static void check_parent(struct work *work, const char *key, const char *path, c
 static void check_store(struct work *work)
 {
     const char *store = work->settings.store;
+    char *copy = must(strdup(store));
 
     check_parent(work, "store", store, ELMER_STATEDIR);
+    config_check_unit("store", dirname(copy), ELMER_STATEDIR, "elmer");
+    free(copy);
     if (access(store, F_OK) == 0 && access(store, R_OK | W_OK) < 0)
         config_problem(&work->check, "store", store, "the user of elmer may not read and write this file: %s; chown it",
                        strerror(errno));

@@ -77,6 +77,7 @@ static void check_addresses(struct work *work)
 
         config_check_pki(&work->check, work->config.pki, false, work->config.name, NULL, &work->until_s);
         config_check_directory(&work->check, "pki", work->config.pki, dirname(copy), ELMER_RSD_STATEDIR);
+        config_check_unit("pki", work->config.pki, ELMER_RSD_STATEDIR, "rsd-net");
         free(copy);
     }
 }

@@ -17,8 +17,19 @@
 #include "lib/memory/mem.h"
 #include "elmer/store/sql.h"
 
+static int refuse_place(const char *path, const char *name, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    return err_set(err, -EROFS,
+                   "cannot make %s: %s; if elmer's unit keeps it from writing there: systemctl edit elmer, [Service], "
+                   "ReadWritePaths=%.*s, then systemctl restart elmer",
+                   name, strerror(EROFS), slash ? (int)(slash - path) : 1, slash ? path : ".");
+}
+
 static int take_lock(const char *path, const char *name, int fd, struct err *err)
 {
+    if (fd < 0 && errno == EROFS)
+        return refuse_place(path, name, err);
     if (fd < 0)
         return err_set(err, -errno,
                        "cannot make %s: %s; the directory of the store must be there and belong to the user that elmer "

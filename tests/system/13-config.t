@@ -39,6 +39,20 @@ says_no_more() { ! says "$@"; }
 wait_for 10 'the status has it no more' says_no_more 1 elmer CANNOT
 like 'the fragment counts' "$(on 1 journalctl -q -o cat --no-pager -u elmer | grep ready: | tail -n 1)" '2 levels'
 
+# --- a store where elmer's unit does not let it write
+on 1 sh -c 'install -d -m 700 -o elmer -g elmer /srv/q; printf "[elmer]\nstore = /srv/q/elmer.db\n" >/etc/elmer/elmer.conf.d/20-store.conf'
+advice='systemctl edit elmer, \[Service\], ReadWritePaths=/srv/q'
+like 'the check warns of it' "$(on 1 eadmin config check 2>&1)" "eadmin: warning: store is in /srv/q, where elmer may not write: $advice"
+on 1 systemctl --no-block restart elmer
+wait_for 20 'elmer says what to do' says 1 elmer "$advice"
+on 1 sh -c 'mkdir -p /run/systemd/system/elmer.service.d; printf "[Service]\nReadWritePaths=/srv/q\n" >/run/systemd/system/elmer.service.d/store.conf
+    systemctl daemon-reload; systemctl restart elmer'
+here_up() { on 1 eadmin hosts | grep -qE '^ws1 +up '; }
+wait_for 20 'with that it works, with a store that is new' here_up
+is 'and the check has no warning' "$(on 1 eadmin config check 2>&1 | grep -c warning)" 0
+on 1 sh -c 'rm -r /etc/elmer/elmer.conf.d/20-store.conf /run/systemd/system/elmer.service.d/store.conf; systemctl daemon-reload; systemctl restart elmer'
+wait_for 20 'and so it does on the old one' hosts_up 2
+
 # --- rsd waits
 before=$(restarts 2 rsd)
 on 2 mv /usr/libexec/elmer/elmer-rsd-net /usr/libexec/elmer/away

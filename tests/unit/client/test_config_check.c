@@ -186,6 +186,31 @@ static int check_rsd(const char *more)
     return bed_run(config_check_rsd, bed.user);
 }
 
+/* A store that is not where its unit lets elmer write; what a drop-in adds to it counts. */
+static void units_that_may_not_write_are_told(void **state)
+{
+    (void)state;
+    bed_begin();
+    bed_put("unit", "ReadWritePaths=\nStateDirectory=elmer\nProtectSystem=strict\n");
+    bed_put_f("a.conf", "[elmer]\nname = ws1\nstore = %s/elmer.db\n", bed.dir);
+    assert_int_equal(bed_run(config_check_elmer, bed.user), 0);
+    bed_said("warning: store is in ");
+    bed_said("where elmer may not write: systemctl edit elmer, [Service], ReadWritePaths=");
+    assert_int_equal(bed_lines(), 1);
+    bed_put_f("unit", "ReadWritePaths=/srv -%s/\nStateDirectory=elmer\nProtectSystem=strict\n", bed.dir);
+    assert_int_equal(bed_run(config_check_elmer, bed.user), 0);
+    assert_int_equal(bed_lines(), 0);
+    bed_put("unit", "ReadWritePaths=\nStateDirectory=elmer\nProtectSystem=full\n");
+    assert_int_equal(bed_run(config_check_elmer, bed.user), 0);
+    assert_int_equal(bed_lines(), 0);
+    bed_put("unit", "ReadWritePaths=/\nStateDirectory=\nProtectSystem=strict\n");
+    assert_int_equal(bed_run(config_check_elmer, bed.user), 0);
+    assert_int_equal(bed_lines(), 0);
+    bed_put_f("unit", "ReadWritePaths=%sx\nStateDirectory=elmer srv\nProtectSystem=strict\n", bed.dir);
+    assert_int_equal(bed_run(config_check_elmer, bed.user), 0);
+    assert_int_equal(bed_lines(), 1);
+}
+
 static void files_of_rsd(void **state)
 {
     (void)state;
@@ -227,6 +252,7 @@ int main(void)
         cmocka_unit_test(addresses_are_tried),
         cmocka_unit_test(certificates_are_looked_at),
         cmocka_unit_test(it_looks_as_the_daemon_does),
+        cmocka_unit_test(units_that_may_not_write_are_told),
         cmocka_unit_test(files_of_rsd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
