@@ -37,6 +37,8 @@ void config_problem(struct config_check *check, const char *name, const char *va
 enum name_kind { NAME_GOOD, NAME_LOOPBACK, NAME_UNKNOWN };
 /* What host stands for on this machine; the loopback address, or why it is not known, in text. */
 enum name_kind config_look_up(const char *host, char *text, size_t size);
+/* Is that one of this machine's addresses? */
+bool config_is_own_address(const char *text);
 /* An address of this machine that others may reach it by; "" if there is none. */
 void config_own_address(char *text, size_t size);
 /* The directory of path (or path itself) is there and the present user may write to it. Of the directory made, which

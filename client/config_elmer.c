@@ -188,6 +188,11 @@ static void check_hosts(struct work *work)
                            "this name stands for %s here, which is this host itself: write its own address into "
                            "/etc/hosts (if it is this host, it is elmer's name: name = %s)",
                            text, name);
+        else if (kind == NAME_GOOD && strcmp(name, settings->name) != 0 && config_is_own_address(text))
+            config_problem(&work->check, "hosts", name,
+                           "%s is this host, and its daemons call it %s: write %s here, or name = %s in elmer.conf and "
+                           "rsd.conf",
+                           text, settings->name, settings->name, name);
         if (mono_ms(mono_now()) > end_ms && i + 1 < settings->nhosts) {
             config_problem(&work->check, "hosts", settings->hosts[i + 1].name,
                            "the name service takes too long: from this one on they have not been looked up; look at "

@@ -57,6 +57,24 @@ enum name_kind config_look_up(const char *host, char *text, size_t size)
     return kind;
 }
 
+bool config_is_own_address(const char *text)
+{
+    struct ifaddrs *list = NULL;
+    bool own = false;
+    char address[64];
+
+    if (getifaddrs(&list) < 0)
+        return false;
+    for (const struct ifaddrs *item = list; item && !own; item = item->ifa_next) {
+        if (!item->ifa_addr)
+            continue;
+        address_name(item->ifa_addr, address, sizeof(address));
+        own = strcmp(address, text) == 0;
+    }
+    freeifaddrs(list);
+    return own;
+}
+
 void config_own_address(char *text, size_t size)
 {
     struct ifaddrs *list = NULL;

@@ -355,11 +355,23 @@ static int init_with_writer(const struct init *init, const struct settings *sett
     return code == EXIT_DONE ? ended : code;
 }
 
+/* A host of another cluster begins none by mistake. With a CA it is a queue host already, which is to go on. */
+static int look_for_cluster(const struct init *init, const struct settings *settings)
+{
+    bool begins = init->place.hosts || init->place.listen || init->now;
+
+    if (!begins || init->restore || access(CA_DIR "/ca.crt", F_OK) == 0)
+        return EXIT_DONE;
+    return place_is_free(ELMER_SYSCONFDIR "/rsd.conf", settings->name);
+}
+
 static int init_in_order(const struct init *init, struct settings *settings)
 {
     bool place = init->place.hosts || init->place.listen || init->now || init->restore;
-    int code = place ? place_cluster(&init->place, path_of(init->config), init->config != NULL, settings) : EXIT_DONE;
+    int code = look_for_cluster(init, settings);
 
+    if (code == EXIT_DONE && place)
+        code = place_cluster(&init->place, path_of(init->config), init->config != NULL, settings);
     if (code == EXIT_DONE)
         code = init_with_writer(init, settings);
     if (code == EXIT_DONE && init->now)

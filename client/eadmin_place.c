@@ -22,6 +22,7 @@
 #include "lib/base/file.h"
 #include "lib/base/str.h"
 #include "lib/net/address.h"
+#include "rsd/config.h"
 
 #define FRAGMENT "50-init.conf"
 
@@ -56,7 +57,7 @@ static char *read_hosts(const char *value)
 static int look_up_hosts(const char *hosts, const char *own)
 {
     char *words = must(strdup(hosts)), *rest = words, text[256];
-    int unknown = 0, loopback = 0;
+    int refused = 0;
 
     for (char *word; (word = strsep(&rest, " "));) {
         enum name_kind kind = config_look_up(word, text, sizeof(text));
@@ -65,16 +66,83 @@ static int look_up_hosts(const char *hosts, const char *own)
             say("the name %s is not known here: %s; write it with its address into /etc/hosts of every host, or into "
                 "the DNS, then eadmin init again",
                 word, text);
-            unknown++;
+            refused++;
         } else if (kind == NAME_LOOPBACK && strcmp(word, own) != 0) {
             say("the name %s stands for %s here, which is this host itself: write its own address into /etc/hosts, "
                 "then eadmin init again",
                 word, text);
-            loopback++;
+            refused++;
+        } else if (kind == NAME_GOOD && strcmp(word, own) != 0 && config_is_own_address(text)) {
+            say("%s (%s) is this host, and its daemons call it %s: write %s, or \"name = %s\" into elmer.conf and "
+                "rsd.conf, then eadmin init again",
+                word, text, own, own, word);
+            refused++;
         }
     }
     free(words);
-    return unknown + loopback == 0 ? EXIT_DONE : EXIT_REFUSED;
+    return refused == 0 ? EXIT_DONE : EXIT_REFUSED;
+}
+
+/* ---- another cluster ---- */
+
+struct membership { /* where rsd.conf names elmer */
+    char *elmer, *file;
+    int line;
+};
+
+static void on_rsd_key(const struct ini_value *value, void *data)
+{
+    struct membership *found = data;
+
+    if (strcmp(value->key->name, "elmer") != 0 || value->refused)
+        return;
+    free(found->elmer);
+    free(found->file);
+    *found = (struct membership){must(strdup(value->value)), must(strdup(value->file)), value->line};
+}
+
+/* What is not understood is left to those that use it. */
+static bool is_elsewhere(const char *elmer, const char *name)
+{
+    struct address address;
+    char text[256];
+
+    if (address_parse(elmer, &address, NULL) < 0 || address.path || strcmp(address.host, name) == 0)
+        return false;
+    return config_look_up(address.host, text, sizeof(text)) != NAME_LOOPBACK && !config_is_own_address(text);
+}
+
+/* One of several may be this host, which is to take the place of another one, or be the first. */
+static bool all_elsewhere(const char *addresses, const char *name)
+{
+    char *words = must(strdup(addresses)), *rest = words;
+    bool elsewhere = true;
+
+    for (char *word; (word = strsep(&rest, " \t"));)
+        elsewhere = elsewhere && (!*word || is_elsewhere(word, name));
+    free(words);
+    return elsewhere;
+}
+
+int place_is_free(const char *rsd_conf, const char *name)
+{
+    struct membership found = {NULL, NULL, 0};
+    const struct ini_watch watch = {.given = on_rsd_key, .data = &found};
+    struct rsd_config *config = must(calloc(1, sizeof(*config)));
+    bool elsewhere;
+
+    rsd_config_default(config);
+    (void)rsd_config_read(config, rsd_conf, true, &watch, NULL); /* a wrong one is for eadmin config check */
+    elsewhere = found.elmer && all_elsewhere(found.elmer, name);
+    if (elsewhere)
+        say("this host belongs to the cluster of %s (%s:%d), which has its queue host: to add hosts to it, eadmin "
+            "token "
+            "there; if this one is to begin another cluster, take that line out, then eadmin init again",
+            found.elmer, found.file, found.line);
+    free(found.elmer);
+    free(found.file);
+    free(config);
+    return elsewhere ? EXIT_REFUSED : EXIT_DONE;
 }
 
 /* ---- the address ---- */

@@ -16,6 +16,9 @@ struct place_wish {
 /* The fragment CONFIG.d/50-init.conf says what is wished for; elmer.conf itself is the administrator's. Nothing is
  * written before all of it is known to be good. settings are those of the files, and afterwards with it. */
 int place_cluster(const struct place_wish *wish, const char *config, bool required, struct settings *settings);
+/* Says it where rsd.conf names the elmer of another host: a new cluster here would take this host out of that one.
+ * name: of this host. */
+int place_is_free(const char *rsd_conf, const char *name);
 /* What eadmin config check finds, and if that is nothing: elmer, and rsd where it is installed, now and at each boot.
  */
 int place_start(const char *config, bool required);

@@ -35,6 +35,9 @@ on 1 sh -c "printf '127.0.0.1 localhost\n127.0.1.1 ws1\n' >/etc/hosts; grep -v w
 mistake 1 "$(on 1 eadmin init --hosts ws1,ws2 --now 2>&1)"
 on 1 cp /etc/hosts.good /etc/hosts
 mistake 2 "$(on 1 eadmin init --hosts ws1,ghost --now 2>&1)"
+on 1 sh -c 'printf "%s ws1.lab\n" "$(getent ahostsv4 ws1 | cut -d " " -f 1 | head -n 1)" >>/etc/hosts'
+mistake 26 "$(on 1 eadmin init --hosts ws1.lab,ws2 --now 2>&1)"
+on 1 cp /etc/hosts.good /etc/hosts
 on 1 sh -c 'mkdir -p /etc/elmer/elmer.conf.d; printf "[elmer]\nallocator = v1\nlevls = 3\n" >/etc/elmer/elmer.conf'
 mistake 3 "$(on 1 eadmin init --hosts ws1,ws2 --now 2>&1)"
 on 1 sed -i /levls/d /etc/elmer/elmer.conf
@@ -66,6 +69,8 @@ mistake 15 "$(join ws1 "$(token --hosts ws2)")"
 mistake 16 "$(join ws1 "$(token)")"
 mistake 17 "$(join ws1 "$(token)" --name ws1)"
 ok 'without these it joins' on 3 rsd --join ws1 "$good" --now
+mistake 25 "$(on 3 eadmin init --hosts ws3,ws2 --now 2>&1)"
+is '... and has made no CA' "$(on 3 sh -c 'ls -d /var/lib/elmer-ca /etc/elmer/elmer.conf.d' 2>/dev/null)" ''
 mistake 12 "$(join ws1 "$good")"
 mistake 18 "$(join ws2 "$good")"
 ok 'ws2 joins as well' on 2 rsd --join ws1 "$(token)" --now

@@ -98,6 +98,19 @@ static void own_names_that_are_loopback_are_refused(void **state)
     bed_said("a.conf:3: hosts = ws2: this name stands for 127.0.1.1 here, which is this host itself");
 }
 
+/* As with the full name of the queue host. */
+static void other_names_of_this_host_are_refused(void **state)
+{
+    (void)state;
+    bed_begin();
+    bed_make_pki(true, "ws1", NULL, 100);
+    bed.names[2][1] = bed.own;
+    assert_int_equal(check("listen = ws1:7110\n"), 1);
+    bed_said(
+        "a.conf:3: hosts = ws3: 192.0.2.1 is this host, and its daemons call it ws1: write ws1 here, or name = ws3");
+    assert_int_equal(bed_lines(), 1);
+}
+
 static void addresses_are_tried(void **state)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -249,6 +262,7 @@ int main(void)
         cmocka_unit_test(what_is_good_is_one_line),
         cmocka_unit_test(all_that_is_wrong_is_told),
         cmocka_unit_test(own_names_that_are_loopback_are_refused),
+        cmocka_unit_test(other_names_of_this_host_are_refused),
         cmocka_unit_test(addresses_are_tried),
         cmocka_unit_test(certificates_are_looked_at),
         cmocka_unit_test(it_looks_as_the_daemon_does),

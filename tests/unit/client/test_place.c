@@ -151,6 +151,54 @@ static void names_that_nobody_knows_are_refused(void **state)
     expect_fragment("");
 }
 
+/* The queue host has a name that its daemons do not use. */
+static void a_full_name_is_refused(void **state)
+{
+    (void)state;
+    bed_begin();
+    bed.names[3][0] = "ws1.lab", bed.names[3][1] = bed.own;
+    bed_put("a.conf", "[elmer]\nname = ws1\n");
+    assert_int_equal(run("ws1.lab ws2", NULL), 1);
+    bed_said("ws1.lab (192.0.2.1) is this host, and its daemons call it ws1: write ws1, or \"name = ws1.lab\" into "
+             "elmer.conf and rsd.conf");
+    assert_int_equal(bed_lines(), 1);
+    expect_fragment("");
+    assert_int_equal(run("ws1 ws2", NULL), 0);
+    bed_put("a.conf", "[elmer]\nname = ws1.lab\n");
+    assert_int_equal(run("ws1.lab ws2", NULL), 0);
+}
+
+static int is_free(const char *path, bool required, const char *user)
+{
+    (void)required;
+    (void)user;
+    return place_is_free(path, "ws1");
+}
+
+static void a_host_of_another_cluster_begins_none(void **state)
+{
+    static const struct {
+        const char *elmer;
+        int code;
+    } table[] = {{"ws2:7110", 1},       {"ws2:7110 ws3:7110", 1}, {"nowhere:7110", 1},
+                 {"192.0.2.2:7110", 1}, {"ws1:7110", 0},          {"ws2:7110 ws1:7110", 0},
+                 {"local:7110", 0},     {"127.0.0.1:7110", 0},    {"/run/elmer/host.sock", 0}};
+
+    (void)state;
+    bed_begin();
+    bed.names[3][0] = "local", bed.names[3][1] = "127.0.1.1";
+    assert_int_equal(bed_run(is_free, bed.user), 0); /* there is no rsd.conf */
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        bed_put_f("a.conf", "[rsd]\n\nelmer = %s\n", table[i].elmer);
+        assert_int_equal(bed_run(is_free, bed.user), table[i].code);
+        assert_int_equal(bed_lines(), table[i].code);
+        if (table[i].code)
+            bed_said("a.conf:3), which has its queue host: to add hosts to it, eadmin token there; if this one is to");
+    }
+    bed_put("a.conf", "[rsd]\nmode = idle\n");
+    assert_int_equal(bed_run(is_free, bed.user), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +207,8 @@ int main(void)
         cmocka_unit_test(another_host_takes_the_place),
         cmocka_unit_test(names_of_the_loopback_are_refused),
         cmocka_unit_test(names_that_nobody_knows_are_refused),
+        cmocka_unit_test(a_full_name_is_refused),
+        cmocka_unit_test(a_host_of_another_cluster_begins_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
