@@ -401,6 +401,7 @@ int eadmin_init(int argc, char **argv)
     int code = parse_init(&init, argc, argv);
 
     init.place.here = init.restore != NULL;
+    umask(022); /* elmer reads the directories that are made; what is secret says so itself */
     if (code < 0 && (code = eadmin_need_root()) == EXIT_DONE)
         code = restore_and_init(&init, &settings);
     settings_fini(&settings);

@@ -77,7 +77,7 @@ is 'and has changed nothing' "$(on 3 sh -c 'ls -d /var/lib/elmer-ca /var/lib/elm
 said() { on "$1" journalctl -q -o cat --no-pager -u "$2" | grep -qE "$3"; }
 status_says() { on "$1" systemctl show -P StatusText rsd | grep -qE "$2"; }
 wait_for 60 'the status of rsd says that others are tried' status_says 2 'no link to ws[13]:7110: .*; the other addresses are tried too'
-out=$(on 3 eadmin init --restore /root/b --now 2>&1)
+out=$(on 3 sh -c 'umask 077; eadmin init --restore /root/b --now' 2>&1)
 like 'another host goes on from the backup' "$out" 'The backup is of .*, made on ws1'
 like 'with its ids beyond those of the lost one' "$out" 'the next job gets the id 2[0-9]{9}\.'
 like 'a certificate of its own' "$out" 'Elmer has a certificate for ws3'

@@ -17,7 +17,7 @@ is_there() { [ "$(state_there "$1")" = "$2" ]; }
 for k in 1 2 3 4; do on $k systemd-sysusers; done
 for k in 1 2; do # nodes share their processors with all that this machine does
     on $k sh -c 'mkdir -p /etc/elmer && printf "[elmer]\nallocator = v1\n" >/etc/elmer/elmer.conf'
-    ok "ws$k: eadmin init" on $k eadmin init --hosts ws$k,ws$((k + 2)) --now
+    ok "ws$k: eadmin init, for root with whatever umask" on $k sh -c "umask 077; eadmin init --hosts ws$k,ws$((k + 2)) --now"
     ok "ws$((k + 2)) joins it" on $((k + 2)) rsd --join ws$k "$(on $k eadmin token --hosts ws$((k + 2)) 2>/dev/null)" --now
 done
 wait_for 40 'one cluster is up, and knows only its own hosts' both 1 'ws1=up ws3=up'
