@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,24 @@ static char *text_of(const char *dir, const char *name)
     return text;
 }
 
+/* Before anything is written; systemd makes that of elmer itself. */
+static int look_for_directory(const char *store)
+{
+    char *copy = must(strdup(store));
+    const char *dir = dirname(copy);
+    struct stat st;
+    int code = EXIT_DONE, result = stat(dir, &st) < 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+
+    if (result != 0 && (result != ENOENT || strcmp(dir, ELMER_STATEDIR) != 0)) {
+        say("the store of the backup's elmer.conf is %s, and the directory %s: %s; make it, and give it to the user "
+            "elmer",
+            store, dir, strerror(result));
+        code = EXIT_REFUSED;
+    }
+    free(copy);
+    return code;
+}
+
 static int look_for_others(const struct backup_in *in)
 {
     char *wanted = NULL, *there = text_of(CA_DIR, "ca.crt");
@@ -60,6 +79,8 @@ static int look_for_others(const struct backup_in *in)
             "first",
             CA_DIR);
         code = EXIT_REFUSED;
+    } else {
+        code = look_for_directory(in->store);
     }
     free(wanted);
     free(there);

@@ -70,6 +70,9 @@ late=$(submit_on 1 --hosts ws3 sh -c 'sleep 1000; exit 99')
 wait_for 20 'a job is accepted and runs after the backup' has_state 1 "$late" running
 like 'what is there is not replaced' "$(on 1 eadmin init --restore /root/b 2>&1)" 'there is a queue on this host already'
 like 'a backup that is cut is refused' "$(on 3 sh -c 'head -c 20000 /root/b >/root/cut; eadmin init --restore /root/cut' 2>&1)" 'the backup /root/cut cannot be used: it is not whole'
+on 3 sh -c 'mkdir /root/t && cd /root/t && tar xf ../b && cd elmer-backup && sed -i "s|^store .*|store /nowhere/elmer.db|" ABOUT &&
+    sha256sum $(cut -c 67- SHA256SUMS) >/root/sums && cp /root/sums SHA256SUMS && cd .. && tar --format=ustar --owner=0 --group=0 -cf ../elsewhere $(tar tf ../b)'
+like 'a store in a directory that is not there is said at once' "$(on 3 eadmin init --restore /root/elsewhere 2>&1)" 'is /nowhere/elmer\.db, and the directory /nowhere: No such file or directory; make it, and give it to the user elmer'
 is 'and has changed nothing' "$(on 3 sh -c 'ls -d /var/lib/elmer-ca /var/lib/elmer/elmer.db' 2>/dev/null)" ''
 
 # ---- the queue host is lost ----
