@@ -74,6 +74,17 @@ static bool configured(const struct settings *settings, const char *name)
     return false;
 }
 
+/* Joining makes it one, but for a cube, whose hosts are in the order of their addresses. */
+static void say_new_host(const struct settings *settings, const char *name)
+{
+    if (settings->core.topology == TOPOLOGY_CUBE)
+        say("%s is not in \"hosts = ...\" of elmer.conf yet: as topology = cube, add it and restart elmer before the "
+            "host joins",
+            name);
+    else
+        fprintf(stderr, "%s becomes a host of the cluster when it joins.\n", name);
+}
+
 static int print_token(const struct token_request *request, const struct settings *settings)
 {
     char text[TOKEN_TEXT_SIZE], *address;
@@ -95,8 +106,7 @@ static int print_token(const struct token_request *request, const struct setting
     code = finish_output(EXIT_DONE);
     for (size_t i = 0; i < request->nhosts; i++)
         if (!configured(settings, request->hosts[i]))
-            say("%s is not in \"hosts = ...\" of elmer.conf yet: add it and restart elmer before the host joins",
-                request->hosts[i]);
+            say_new_host(settings, request->hosts[i]);
     address = eadmin_address(settings);
     fprintf(stderr, "On %s, as root: rsd --join %s TOKEN --now\n",
             request->uses == 1 ? "the workstation" : "each workstation", address);

@@ -99,7 +99,10 @@ conf $'levels = 3\nhosts = ws1 ws2'
 on 1 systemctl reload elmer
 wait_for 20 'ws3 is gone again' gone
 like 'a token that does not name it does not let it in' "$(on 3 rsd --join ws1 "$(on 1 eadmin token 2>/dev/null)" 2>&1)" 'or it is not in the configuration, and this token names none: make a token for it'
-ok 'with one that names it it joins' on 3 rsd --join ws1 "$(on 1 eadmin token --hosts ws3 2>/dev/null)" --now
+token=$(on 1 eadmin token --hosts ws3 2>"$tmp/said")
+like 'what is said with one that names it' "$(cat "$tmp/said")" '^ws3 becomes a host of the cluster when it joins\.'
+is '... says nothing of an edit or a restart' "$(grep -cE 'restart|elmer\.conf' "$tmp/said")" 0
+ok 'with that one it joins' on 3 rsd --join ws1 "$token" --now
 wait_for 40 'and is a host, without an edit or a restart' all_up
 ok 'a job runs there' as alice 2 esubmit -w -o /dev/null --hosts ws3 1 true
 is 'elmer was not restarted' "$(elmer_pid)" "$pid"

@@ -44,6 +44,7 @@ as bob 1 ekill "$small"
 as alice 1 esubmit --mesh 2x3 true 2>"$tmp/said"
 is 'what is larger than the cube is refused' $? 1
 like 'and says why' "$(cat "$tmp/said")" 'only 4'
+like 'a host more needs an edit and a restart' "$(on 1 eadmin token --hosts ws9 2>&1 >/dev/null)" 'ws9 is not in "hosts = \.\.\." of elmer\.conf yet: as topology = cube, add it and restart elmer before the host joins'
 as alice 1 esubmit --mesh 2x2x2 true 2>/dev/null
 is 'what is no mesh, too' $? 2
 done_testing
