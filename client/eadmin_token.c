@@ -85,6 +85,32 @@ static void say_new_host(const struct settings *settings, const char *name)
         fprintf(stderr, "%s becomes a host of the cluster when it joins.\n", name);
 }
 
+/* Which hosts it names; malloc'd. */
+static char *for_hosts(const struct token_request *request)
+{
+    char *text = must(strdup(request->nhosts == 0 ? "hosts of elmer.conf" : request->hosts[0]));
+
+    for (size_t i = 1; i < request->nhosts; i++) {
+        char *longer = must(str_format("%s %s", text, request->hosts[i]));
+
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+/* Not the token itself: it is a secret until it is used. */
+static void note(const struct token_request *request)
+{
+    char until[32], *hosts = for_hosts(request), *text;
+
+    wall_format((struct wall){wall_now().ms + request->valid_ms}, until, sizeof(until));
+    text = must(str_format("%ld use%s until %s, for %s", request->uses, request->uses == 1 ? "" : "s", until, hosts));
+    eadmin_note("token-made", "", text);
+    free(hosts);
+    free(text);
+}
+
 static int print_token(const struct token_request *request, const struct settings *settings)
 {
     char text[TOKEN_TEXT_SIZE], *address;
@@ -107,6 +133,7 @@ static int print_token(const struct token_request *request, const struct setting
     for (size_t i = 0; i < request->nhosts; i++)
         if (!configured(settings, request->hosts[i]))
             say_new_host(settings, request->hosts[i]);
+    note(request);
     address = eadmin_address(settings);
     fprintf(stderr, "On %s, as root: rsd --join %s TOKEN --now\n",
             request->uses == 1 ? "the workstation" : "each workstation", address);

@@ -102,6 +102,7 @@ like 'a token that does not name it does not let it in' "$(on 3 rsd --join ws1 "
 token=$(on 1 eadmin token --hosts ws3 2>"$tmp/said")
 like 'what is said with one that names it' "$(cat "$tmp/said")" '^ws3 becomes a host of the cluster when it joins\.'
 is '... says nothing of an edit or a restart' "$(grep -cE 'restart|elmer\.conf' "$tmp/said")" 0
+like 'eadmin log says who has made it, and for whom' "$(on 1 eadmin log)" 'root.*token-made.* 1 use until 20.*Z, for ws3'
 ok 'with that one it joins' on 3 rsd --join ws1 "$token" --now
 wait_for 40 'and is a host, without an edit or a restart' all_up
 ok 'a job runs there' as alice 2 esubmit -w -o /dev/null --hosts ws3 1 true

@@ -123,6 +123,10 @@ static void test_note(void **state)
     assert_string_equal(fake_engine.decision.what, "backed-up");
     assert_string_equal(fake_engine.decision.by, "carol");
     assert_string_equal(fake_engine.decision.text, "/root/b\\x0A");
+    note.u.note.what = "token-made";
+    say(link, &note);
+    fake_work_run();
+    heard(link, WIRE_done);
     note.u.note.what = "rebooted";
     note.u.note.host = "ws1";
     note.u.note.text = "";
