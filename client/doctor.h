@@ -53,6 +53,17 @@ void doctor_judge_facts(struct findings *findings, const char *host, const char 
 enum { DOCTOR_VALUE_BYTES = 300 };
 bool doctor_find(const char *said, const char *word, char value[DOCTOR_VALUE_BYTES]);
 
+/* A job of so many hosts that was tried. It has ended, or has not in so many seconds; the reason may be empty. */
+struct doctor_trial {
+    const char *state, *reason;
+    size_t hosts;
+    bool ended;
+    int exit_status;
+    long seconds;
+};
+void doctor_judge_trial(struct findings *findings, const char *where, const char *check,
+                        const struct doctor_trial *trial);
+
 /* Jobs on these hosts: one on each, which tells of it, and one with a virtual machine of PVM over all, and by mpirun
  * or mpiexec, where these are there. They are of whoever calls it, who is not root. */
 struct doctor_host {

@@ -269,3 +269,32 @@ void doctor_judge_facts(struct findings *findings, const char *host, const char 
                         "%s, here %s: each works with the next one; bring all to one", value, here->version);
     }
 }
+
+/* ---- how a job went ---- */
+
+/* One that waits only finds other jobs there. One that has begun and comes to no end is what a firewall between hosts
+ * makes of it: the programs of a job, PVM and MPI choose their ports themselves. */
+static void judge_late(struct findings *findings, const char *where, const char *check,
+                       const struct doctor_trial *trial)
+{
+    if (strcmp(trial->state, "queued") == 0 || strcmp(trial->state, "held") == 0)
+        finding_add(findings, FINDING_WARNING, where, check, "the job has not begun in %ld s: %s", trial->seconds,
+                    *trial->reason ? trial->reason : "equery --why says more, before it ends");
+    else
+        finding_add(findings, FINDING_BAD, where, check, "the job has been %s for %ld s%s%s: %s", trial->state,
+                    trial->seconds, *trial->reason ? ", " : "", trial->reason,
+                    trial->hosts > 1 ? "can the hosts of the job reach each other on any port above 1023 (firewall)?"
+                                     : "journalctl -u 'rsd*' there says more");
+}
+
+void doctor_judge_trial(struct findings *findings, const char *where, const char *check,
+                        const struct doctor_trial *trial)
+{
+    if (!trial->ended)
+        judge_late(findings, where, check, trial);
+    else if (trial->exit_status == 0)
+        finding_add(findings, FINDING_GOOD, where, check, "has run");
+    else
+        finding_add(findings, FINDING_BAD, where, check, "the job has failed: %s",
+                    *trial->reason ? trial->reason : trial->state);
+}

@@ -21,7 +21,7 @@
 #include "client/source.h"
 #include "lib/base/clock.h"
 
-enum { TRIAL_MS = 30000, PAUSE_MS = 100 };
+enum { TRIAL_MS = 30000, ROUND_MS = 10000, PAUSE_MS = 100 };
 #define PROGRAM ELMER_LIBEXECDIR "/elmer-doctor"
 
 struct trial {
@@ -87,16 +87,32 @@ static void end(struct elmer *elmer, uint64_t job)
         elmer_jobs_free(jobs);
 }
 
-static void say_end(struct findings *findings, const char *where, const char *check, const struct elmer_job *job)
+static void say_end(struct findings *findings, const char *where, const char *check, const struct elmer_job *job,
+                    size_t hosts, int64_t begun_ms)
 {
-    if (!elmer_job_ended(job))
-        finding_add(findings, FINDING_WARNING, where, check, "the job has not begun in %d s: %s%s", TRIAL_MS / 1000,
-                    job->state, *job->reason ? job->reason : "; equery --why says more, before it ends");
-    else if (job->exit_status == 0)
-        finding_add(findings, FINDING_GOOD, where, check, "has run");
-    else
-        finding_add(findings, FINDING_BAD, where, check, "the job has failed: %s",
-                    *job->reason ? job->reason : job->state);
+    const struct doctor_trial trial = {.state = job->state,
+                                       .reason = job->reason,
+                                       .hosts = hosts,
+                                       .ended = elmer_job_ended(job),
+                                       .exit_status = job->exit_status,
+                                       .seconds = (long)((mono_ms(mono_now()) - begun_ms) / 1000)};
+
+    doctor_judge_trial(findings, where, check, &trial);
+}
+
+/* In rounds: elmer answers before the time is over. NULL: it did not. */
+static struct elmer_jobs *wait_for_end(struct elmer *elmer, uint64_t job, int64_t deadline_ms,
+                                       struct elmer_error *error)
+{
+    for (;;) {
+        struct elmer_jobs *jobs;
+
+        if (elmer_wait(elmer, job, ROUND_MS, &jobs, error) != ELMER_OK)
+            return NULL;
+        if (elmer_job_ended(&jobs->items[0]) || mono_ms(mono_now()) >= deadline_ms)
+            return jobs;
+        elmer_jobs_free(jobs);
+    }
 }
 
 /* ---- one that tells of its host ---- */
@@ -134,7 +150,7 @@ static void hear(struct findings *findings, struct elmer *elmer, const struct tr
             *said = read_facts(elmer, &jobs->items[0]);
         over = !*said && (mono_ms(mono_now()) >= deadline_ms || (jobs && elmer_job_ended(&jobs->items[0])));
         if (over && jobs)
-            say_end(findings, where, "job", &jobs->items[0]);
+            say_end(findings, where, "job", &jobs->items[0], 1, deadline_ms - TRIAL_MS);
         elmer_jobs_free(jobs);
         if (!*said && !over)
             poll(NULL, 0, PAUSE_MS);
@@ -158,7 +174,7 @@ static void try_over(struct findings *findings, struct elmer *elmer, const char 
     const char *const alone[] = {"true", NULL}, *const launched[] = {launcher, "true", NULL};
     const char **names = must(calloc(count + 1, sizeof(*names)));
     size_t n = 0, nprocs = 0;
-    struct elmer_jobs *jobs = NULL;
+    struct elmer_error error = {{0}};
     const char *check = pvm ? "pvm-job" : "mpi-job";
     uint64_t job;
 
@@ -171,8 +187,15 @@ static void try_over(struct findings *findings, struct elmer *elmer, const char 
         nprocs += hosts[i].processors;
     }
     job = n > 0 ? submit(findings, elmer, "", check, names, nprocs, pvm ? alone : launched, "/dev/null", pvm) : 0;
-    if (job > 0 && elmer_wait(elmer, job, TRIAL_MS, &jobs, NULL) == ELMER_OK) {
-        say_end(findings, n == 1 ? names[0] : "", check, &jobs->items[0]);
+    if (job > 0) {
+        const char *where = n == 1 ? names[0] : "";
+        int64_t begun = mono_ms(mono_now());
+        struct elmer_jobs *jobs = wait_for_end(elmer, job, begun + TRIAL_MS, &error);
+
+        if (jobs)
+            say_end(findings, where, check, &jobs->items[0], n, begun);
+        else
+            finding_add(findings, FINDING_BAD, where, check, "what became of the job is not known: %s", error.text);
         elmer_jobs_free(jobs);
         end(elmer, job);
     }

@@ -108,6 +108,22 @@ doctor as alice 1 eadmin doctor
 is 'controllers that the kernel does not offer' "$(found warning ws2 controllers | grep -o 'no controller [a-z]*')" "$(missing)"
 
 # ---- jobs over all ----
+# A firewall: what ws1 sends to ws2 from another port than elmer's goes to nobody.
+to_ws2=$(on 1 getent ahostsv4 ws2 | awk '{ print $1; exit }') nobody=${to_ws2%.*}.250
+if on 1 ip rule add pref 10 to "$to_ws2" ipproto tcp sport 7110 lookup main; then
+    on 1 sh -c "ip neigh replace $nobody lladdr 02:00:00:00:00:99 dev e0 nud permanent && ip route add default via $nobody dev e0 table 77 &&
+        ip rule add pref 11 to $to_ws2 lookup 77"
+    doctor as alice 1 eadmin doctor
+    is 'hosts whose programs do not reach each other: the exit status' $? 1
+    is 'the job of PVM has not run' "$(found '[a-z]*' - pvm-job | cut -d ' ' -f 1)" bad
+    on 1 test ! -x /usr/bin/mpirun || like 'that of mpirun runs, and does not end' "$(found '[a-z]*' - mpi-job)" \
+        '^bad - mpi-job the job has been running for 3[0-9] s.*any port above 1023 \(firewall\)\?$'
+    diag "$(found '[a-z]*' - pvm-job)"
+    on 1 sh -c "ip rule del pref 10; ip rule del pref 11; ip route flush table 77; ip neigh del $nobody dev e0"
+    wait_for 20 'both hosts are up' hosts_up 2
+else
+    skip 'a firewall between hosts' 'this ip has no rules for ports'
+fi
 printf '#!/bin/sh\nexit 3\n' >"$tmp/ends"
 on 2 sh -c 'cp /usr/bin/pvmd /run/pvmd; cat >/usr/bin/pvmd' <"$tmp/ends"
 broken 'PVM that does not start' bad - pvm-job 'the job has failed: .'

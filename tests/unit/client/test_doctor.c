@@ -251,12 +251,39 @@ static void test_facts_broken(void **state)
     assert_int_equal(findings.count, 0);
 }
 
+/* ---- how its jobs went ---- */
+
+static void test_trials(void **state)
+{
+    static const struct {
+        struct doctor_trial trial;
+        enum finding_level level;
+        const char *words;
+    } table[] = {
+        {{"done", "", 1, true, 0, 1}, FINDING_GOOD, "has run"},
+        {{"done", "exit status 3", 2, true, 3, 1}, FINDING_BAD, "the job has failed: exit status 3"},
+        {{"queued", "waits for ws2", 2, false, -1, 31}, FINDING_WARNING, "not begun in 31 s: waits for ws2"},
+        {{"queued", "", 2, false, -1, 31}, FINDING_WARNING, "not begun in 31 s: equery --why"},
+        {{"running", "", 2, false, -1, 31}, FINDING_BAD, "running for 31 s: can the hosts of the job reach each other"},
+        {{"starting", "", 2, false, -1, 31}, FINDING_BAD, "starting for 31 s: can the hosts"},
+        {{"ending", "asks ws2", 2, false, -1, 31}, FINDING_BAD, "ending for 31 s, asks ws2: can the hosts"},
+        {{"running", "", 1, false, -1, 31}, FINDING_BAD, "running for 31 s: journalctl -u 'rsd*' there"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        doctor_judge_trial(&findings, "ws2", "job", &table[i].trial);
+        assert_int_equal(findings_code(&findings), table[i].level == FINDING_BAD ? EXIT_REFUSED : EXIT_DONE);
+        expect("job", table[i].level, table[i].words);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, fini)
-    const struct CMUnitTest tests[] = {TEST(test_view_well),   TEST(test_view_links),  TEST(test_view_certificates),
-                                       TEST(test_view_kernel), TEST(test_disk),        TEST(test_names),
-                                       TEST(test_facts_well),  TEST(test_facts_broken)};
+    const struct CMUnitTest tests[] = {TEST(test_view_well),   TEST(test_view_links),   TEST(test_view_certificates),
+                                       TEST(test_view_kernel), TEST(test_disk),         TEST(test_names),
+                                       TEST(test_facts_well),  TEST(test_facts_broken), TEST(test_trials)};
 
     return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
 }
