@@ -36,10 +36,12 @@ void doctor_judge_name(struct findings *findings, const char *host, bool own);
 /* Bytes of a file system and what is free of them. */
 void doctor_judge_disk(struct findings *findings, const char *host, const char *check, const char *path, uint64_t free,
                        uint64_t size);
+/* How much time is left of a certificate that should have been renewed: of one that is good for so long. */
+int64_t doctor_late_ms(int64_t valid_ms);
 /* Until when elmer's own certificate is good. */
-void doctor_judge_own_certificate(struct findings *findings, int64_t until_ms, int64_t now_ms);
+void doctor_judge_own_certificate(struct findings *findings, int64_t until_ms, int64_t now_ms, int64_t late_ms);
 /* What elmer says of a host. Returns whether a job can be tried there. */
-bool doctor_judge_view(struct findings *findings, const struct wire_host_view *view, int64_t now_ms);
+bool doctor_judge_view(struct findings *findings, const struct wire_host_view *view, int64_t now_ms, int64_t late_ms);
 
 /* What a trial job has said of its host, in lines "WORD VALUE". */
 struct doctor_facts {

@@ -16,7 +16,7 @@ enum {
     CLOCK_S = 2,           /* nobody notices less */
     FILES_MIN = 1024,      /* descriptors that a program may have */
     PROCESSES_MIN = 256,   /* of the user */
-    CERTIFICATE_DAYS = 14, /* it is renewed long before */
+    CERTIFICATE_DAYS = 14, /* of a year; it is renewed long before */
     FREE_PERCENT_BAD = 2,
     FREE_PERCENT_WARNING = 10
 };
@@ -71,36 +71,44 @@ void doctor_judge_disk(struct findings *findings, const char *host, const char *
 
 /* ---- what elmer says ---- */
 
-static void judge_date(struct findings *findings, const char *host, int64_t until_ms, int64_t now_ms,
+/* It is renewed when a third is left, so half of that is late. */
+int64_t doctor_late_ms(int64_t valid_ms)
+{
+    const int64_t most = CERTIFICATE_DAYS * INT64_C(86400000);
+
+    return valid_ms / 6 < most ? valid_ms / 6 : most;
+}
+
+static void judge_date(struct findings *findings, const char *host, int64_t until_ms, int64_t now_ms, int64_t late_ms,
                        const char *otherwise)
 {
-    const int64_t day = 86400000;
     char until[32];
 
     wall_format((struct wall){until_ms}, until, sizeof(until));
     until[10] = 0;
     if (until_ms < now_ms)
         finding_add(findings, FINDING_BAD, host, "certificate", "was good until %s: %s", until, otherwise);
-    else if (until_ms < now_ms + CERTIFICATE_DAYS * day)
+    else if (until_ms < now_ms + late_ms)
         finding_add(findings, FINDING_WARNING, host, "certificate",
                     "is good until %s and should have been renewed before: journalctl -u elmer-signer@*", until);
     else
         finding_add(findings, FINDING_GOOD, host, "certificate", "is good until %s", until);
 }
 
-void doctor_judge_own_certificate(struct findings *findings, int64_t until_ms, int64_t now_ms)
+void doctor_judge_own_certificate(struct findings *findings, int64_t until_ms, int64_t now_ms, int64_t late_ms)
 {
-    judge_date(findings, "", until_ms, now_ms, "eadmin init makes another, then systemctl restart elmer");
+    judge_date(findings, "", until_ms, now_ms, late_ms, "eadmin init makes another, then systemctl restart elmer");
 }
 
-static void judge_certificate(struct findings *findings, const struct wire_host_view *view, int64_t now_ms)
+static void judge_certificate(struct findings *findings, const struct wire_host_view *view, int64_t now_ms,
+                              int64_t late_ms)
 {
     static const char again[] = "eadmin token here, rsd --join there";
 
     if (view->local)
         return;
     if (view->certificate)
-        judge_date(findings, view->host, view->valid_until_ms, now_ms, again);
+        judge_date(findings, view->host, view->valid_until_ms, now_ms, late_ms, again);
     else
         finding_add(findings, FINDING_BAD, view->host, "certificate", "it has none that is good: %s", again);
 }
@@ -110,6 +118,8 @@ static void judge_mode(struct findings *findings, const struct wire_host_view *v
 {
     if (strcmp(view->mode, "rt") == 0)
         finding_add(findings, FINDING_GOOD, view->host, "real-time", "is permitted: rsd has tried it");
+    else if (strstr(view->reason, "the configuration says mode = "))
+        finding_add(findings, FINDING_WARNING, view->host, "real-time", "is not used: %s", view->reason);
     else
         finding_add(findings, FINDING_BAD, view->host, "real-time",
                     "is not permitted (mode %s): jobs share that host without the order's full force: %s", view->mode,
@@ -120,7 +130,7 @@ static void judge_mode(struct findings *findings, const struct wire_host_view *v
         finding_add(findings, FINDING_GOOD, view->host, "controllers", "are all there");
 }
 
-bool doctor_judge_view(struct findings *findings, const struct wire_host_view *view, int64_t now_ms)
+bool doctor_judge_view(struct findings *findings, const struct wire_host_view *view, int64_t now_ms, int64_t late_ms)
 {
     const char *between = *view->reason ? ": " : "";
 
@@ -142,7 +152,7 @@ bool doctor_judge_view(struct findings *findings, const struct wire_host_view *v
         finding_add(findings, FINDING_BAD, view->host, "link", "%s%s%s: systemctl status rsd there says what rsd knows",
                     view->state, between, view->reason);
     }
-    judge_certificate(findings, view, now_ms);
+    judge_certificate(findings, view, now_ms, late_ms);
     if (strcmp(view->state, "up") != 0 && strcmp(view->state, "drained") != 0)
         return false;
     judge_mode(findings, view);

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <libgen.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +21,13 @@
 #include "client/answers.h"
 #include "client/config_check.h"
 #include "client/doctor.h"
+#include "client/eadmin_root.h"
 #include "client/table.h"
+#include "elmer/settings.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/str.h"
+#include "lib/pki/ca.h"
 #include "lib/pki/x509.h"
 
 enum { CERTIFICATE_BYTES = 65536 };
@@ -57,26 +62,49 @@ static int parse(struct doctor *doctor, int argc, char **argv)
 
 /* ---- this host ---- */
 
-static void look_at_disk(struct findings *findings, const char *check, const char *path)
+static void judge_disk(struct findings *findings, const char *path)
 {
     struct statvfs disk;
 
     if (statvfs(path, &disk) == 0)
-        doctor_judge_disk(findings, "", check, path, (uint64_t)disk.f_bavail * disk.f_frsize,
+        doctor_judge_disk(findings, "", "store", path, (uint64_t)disk.f_bavail * disk.f_frsize,
                           (uint64_t)disk.f_blocks * disk.f_frsize);
 }
 
 /* Users cannot read it; on other hosts there is none. */
-static void look_at_certificate(struct findings *findings)
+static void look_at_certificate(struct findings *findings, const char *pki)
 {
     struct pki_certificate facts;
     struct err err = ERR_INIT;
-    char *text = NULL;
+    char *text = NULL, *path = must(str_format("%s/host.crt", pki));
 
-    if (file_read(AT_FDCWD, ELMER_STATEDIR "/pki/host.crt", CERTIFICATE_BYTES, &text, &err) >= 0 &&
-        pki_inspect(text, &facts, NULL) == 0)
-        doctor_judge_own_certificate(findings, facts.end_s * 1000, wall_now().ms);
+    if (file_read(AT_FDCWD, path, CERTIFICATE_BYTES, &text, &err) >= 0 && pki_inspect(text, &facts, NULL) == 0)
+        doctor_judge_own_certificate(findings, facts.end_s * 1000, wall_now().ms,
+                                     doctor_late_ms((facts.end_s - facts.begin_s) * 1000));
     free(text);
+    free(path);
+}
+
+/* A configuration that cannot be read is elmer's matter, which says so. */
+static void look_here(struct findings *findings)
+{
+    struct settings settings = {0};
+    bool known = settings_load(&settings, ELMER_SYSCONFDIR "/elmer.conf", false, NULL) == 0;
+    char *store = must(strdup(known ? settings.store : ELMER_STATEDIR "/elmer.db"));
+
+    judge_disk(findings, dirname(store));
+    look_at_certificate(findings, known ? settings.pki : ELMER_STATEDIR "/pki");
+    free(store);
+    settings_fini(&settings);
+}
+
+/* Of hosts' certificates, which are signed here for so long; elsewhere, where no ca.conf is, for a year. */
+static int64_t late_ms(void)
+{
+    struct ca ca = {.valid_ms = CA_VALID_MS};
+
+    (void)ca_configure(&ca, EADMIN_CA_CONFIG, NULL);
+    return doctor_late_ms(ca.valid_ms);
 }
 
 /* ---- hosts ---- */
@@ -94,6 +122,7 @@ static bool is_meant(const struct doctor *doctor, const char *host, bool *found)
 static size_t judge_hosts(struct doctor *doctor, const struct answers *answers, struct doctor_host **hosts)
 {
     bool *found = must(calloc((size_t)doctor->nnames + 1, sizeof(*found)));
+    int64_t late = late_ms();
     size_t count = 0;
 
     *hosts = NULL;
@@ -104,7 +133,7 @@ static size_t judge_hosts(struct doctor *doctor, const struct answers *answers, 
             if (!is_meant(doctor, view->host, found))
                 continue;
             doctor_judge_name(&doctor->findings, view->host, view->local);
-            if (!doctor_judge_view(&doctor->findings, view, wall_now().ms))
+            if (!doctor_judge_view(&doctor->findings, view, wall_now().ms, late))
                 continue;
             *hosts = must(reallocarray(*hosts, count + 1, sizeof(**hosts)));
             (*hosts)[count++] = (struct doctor_host){view->host, view->processors};
@@ -175,8 +204,7 @@ int eadmin_doctor(int argc, char **argv)
         say("only root tries jobs of another user");
         return EXIT_PERMISSION;
     }
-    look_at_disk(&doctor.findings, "store", ELMER_STATEDIR);
-    look_at_certificate(&doctor.findings);
+    look_here(&doctor.findings);
     code = user ? config_as_user(user, work, &doctor) : work(&doctor);
     findings_fini(&doctor.findings); /* of a user's process they are a copy */
     return code;

@@ -89,7 +89,7 @@ int ca_open(const char *path, struct ca *ca, struct err *err)
     struct stat st;
     int result = 0;
 
-    *ca = (struct ca){.dir = file_dir(path, 0, err), .valid_ms = YEAR_S * 1000};
+    *ca = (struct ca){.dir = file_dir(path, 0, err), .valid_ms = CA_VALID_MS};
     if (ca->dir < 0)
         result = ca->dir;
     else if (fstat(ca->dir, &st) < 0 || (st.st_mode & 077))

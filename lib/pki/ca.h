@@ -15,12 +15,13 @@
 
 #include "lib/base/err.h"
 
-#define CA_DIR "/var/lib/elmer-ca"
+#define CA_DIR      "/var/lib/elmer-ca"
+#define CA_VALID_MS INT64_C(31536000000) /* of certificates, where ca.conf says nothing: a year */
 
 struct ca {
     int dir;
     char *key, *certificate;
-    int64_t valid_ms; /* of the certificates that it signs; ca_open() sets a year */
+    int64_t valid_ms; /* of the certificates that it signs; ca_open() sets CA_VALID_MS */
 };
 
 /* A CA that is there is left alone: returns 1. 0: made. name: of the cluster or the queue host, for people. */

@@ -70,7 +70,7 @@ static struct wire_host_view well(void)
 static bool judge(const struct wire_host_view *view)
 {
     findings_fini(&findings);
-    return doctor_judge_view(&findings, view, NOW_MS);
+    return doctor_judge_view(&findings, view, NOW_MS, doctor_late_ms(365 * DAY_MS));
 }
 
 static void test_view_well(void **state)
@@ -131,10 +131,16 @@ static void test_view_certificates(void **state)
     view = well();
     judge(&view);
     expect("certificate", FINDING_GOOD, "good until 2027-");
-    doctor_judge_own_certificate(&findings, NOW_MS - 1, NOW_MS); /* elmer's */
+    doctor_judge_own_certificate(&findings, NOW_MS - 1, NOW_MS, 14 * DAY_MS); /* elmer's */
     expect("certificate", FINDING_BAD, "eadmin init makes another");
-    doctor_judge_own_certificate(&findings, NOW_MS + 15 * DAY_MS, NOW_MS);
+    doctor_judge_own_certificate(&findings, NOW_MS + 15 * DAY_MS, NOW_MS, 14 * DAY_MS);
     expect("certificate", FINDING_GOOD, "good until 2026-");
+    assert_int_equal(doctor_late_ms(365 * DAY_MS), 14 * DAY_MS);
+    assert_int_equal(doctor_late_ms(12 * DAY_MS), 2 * DAY_MS); /* it is renewed when four days are left */
+    doctor_judge_own_certificate(&findings, NOW_MS + 3 * DAY_MS, NOW_MS, 2 * DAY_MS);
+    expect("certificate", FINDING_GOOD, "good until 2026-");
+    doctor_judge_own_certificate(&findings, NOW_MS + DAY_MS, NOW_MS, 2 * DAY_MS);
+    expect("certificate", FINDING_WARNING, "should have been renewed before");
 }
 
 static void test_view_kernel(void **state)
@@ -149,6 +155,9 @@ static void test_view_kernel(void **state)
     view.reason = "RestrictRealtime= in the unit";
     judge(&view);
     expect("real-time", FINDING_BAD, "full force: RestrictRealtime= in the unit");
+    view.reason = "the configuration says mode = idle"; /* nobody has to mend it */
+    judge(&view);
+    expect("real-time", FINDING_WARNING, "is not used: the configuration says mode = idle");
     view.lacks.items = lacks;
     view.lacks.count = 1;
     judge(&view);
