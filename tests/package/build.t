@@ -71,10 +71,11 @@ ok 'apt installs them over themselves' inside apt-get -qq -y --reinstall install
 mkdir -p "$root/var/lib/elmer" "$root/var/lib/elmer-ca" "$root/var/lib/elmer-rsd" "$root/var/lib/elmer-ticket"
 echo '[elmer]' >"$root/etc/elmer/elmer.conf"
 echo '[rsd]' >"$root/etc/elmer/rsd.conf"
+for f in elmer.conf.old ca.conf.old.1795000000; do echo >"$root/etc/elmer/$f"; done # of eadmin init --restore
 for f in elmer rsd; do echo "[$f]" >"$root/etc/elmer/$f.conf.d/50-x.conf"; done
 ok 'apt removes them' inside apt-get -qq -y remove elmer elmer-rsd elmer-client libelmer1 libelmer-dev elmer-doc
 is 'configuration and state stay' "$(cd "$root" && echo etc/elmer/* etc/pam.d/elmer var/lib/elmer*)" \
-    'etc/elmer/elmer.conf etc/elmer/elmer.conf.d etc/elmer/rsd.conf etc/elmer/rsd.conf.d etc/pam.d/elmer var/lib/elmer var/lib/elmer-ca var/lib/elmer-rsd var/lib/elmer-ticket'
+    'etc/elmer/ca.conf.old.1795000000 etc/elmer/elmer.conf etc/elmer/elmer.conf.d etc/elmer/elmer.conf.old etc/elmer/rsd.conf etc/elmer/rsd.conf.d etc/pam.d/elmer var/lib/elmer var/lib/elmer-ca var/lib/elmer-rsd var/lib/elmer-ticket'
 ok 'apt purges them' inside apt-get -qq -y purge elmer elmer-rsd elmer-client libelmer1 libelmer-dev elmer-doc
 is 'and nothing of theirs is left' "$(diff <(echo "$before") <(files) | grep '^[<>]')" ''
 is 'but for users, whose numbers nobody else gets' "$(users)" 'elmer elmer-rsd elmer-jobs elmer-sup elmer-ticket'
