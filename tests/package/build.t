@@ -25,6 +25,7 @@ sums() { # of what is installed or built from; .changes and .buildinfo say when 
 is 'there are ten packages and their source' "$(sums one | grep -cE '(deb|dsc|xz)$')" 12
 is 'the same bytes twice' "$(diff <(sums one) <(sums two))" ''
 
+is 'the tutorial is in what both daemons recommend' "$(dpkg-deb -c "$made"/one/elmer-client_*.deb | grep -c ' \./usr/share/man/man7/elmer\.7\.gz$')" 1
 is 'the examples are there, as sources' "$(dpkg-deb -c "$made"/one/elmer-doc_*.deb | sed -n 's|^-.* \./usr/share/doc/elmer/examples/|./|p' | sort)" "$(examples_of_tree)"
 
 # ---- what Debian's own checks say ----
