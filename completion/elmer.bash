@@ -41,7 +41,14 @@ _elmer_argument() { # of a command, no option
         drain | resume | remove | shutdown | reboot | doctor) _elmer_reply "$(_elmer_hosts)" ;;
         hold | release) _elmer_reply "$(_elmer_jobs -q)" ;;
         config) [ "$COMP_CWORD" -gt 2 ] && mapfile -t COMPREPLY < <(compgen -f -- "$cur") || _elmer_reply check show ;;
-        set) [ "$COMP_CWORD" -gt 2 ] || _elmer_reply allocator policy ;;
+        backup) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+        set)
+            case $COMP_CWORD:${COMP_WORDS[2]} in
+            2:*) _elmer_reply allocator policy ;;
+            3:allocator) _elmer_reply default v1 v2 spread pack cube-fl cube-afl ;;
+            3:policy) _elmer_reply default fcfs ;;
+            esac
+            ;;
         esac
         ;;
     esubmit | erun) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
@@ -59,7 +66,7 @@ _elmer() {
     esubmit:--if-never) _elmer_reply cancel keep ;;
     esubmit:--mail-at) _elmer_reply begin end fail end,fail ;;
     esubmit:-D | esubmit:--dir) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
-    esubmit:-o | esubmit:--output | esubmit:-e | esubmit:--error | *:-c | *:--config | *:--script | *:--array-file) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    esubmit:-o | esubmit:--output | esubmit:-e | esubmit:--error | *:-c | *:--config | *:--script | *:--array-file | eadmin:--restore) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     *)
         if [[ $cur == -* ]]; then
             _elmer_reply "$(_elmer_options "$1")"

@@ -58,3 +58,5 @@ complete -c eadmin -n 'contains -- (commandline -opc)[2] drain resume remove shu
 complete -c eadmin -n 'contains -- (commandline -opc)[2] hold release' -f -a '(__elmer_jobs -q)'
 complete -c eadmin -n 'test (count (commandline -opc)) -eq 2; and contains -- (commandline -opc)[2] config' -x -a 'check show'
 complete -c eadmin -n 'test (count (commandline -opc)) -eq 2; and contains -- (commandline -opc)[2] set' -x -a 'allocator policy'
+complete -c eadmin -n 'test (count (commandline -opc)) -eq 3; and contains -- (commandline -opc)[3] allocator' -x -a 'default v1 v2 spread pack cube-fl cube-afl'
+complete -c eadmin -n 'test (count (commandline -opc)) -eq 3; and contains -- (commandline -opc)[3] policy' -x -a 'default fcfs'

@@ -117,6 +117,12 @@ is 'eadmin: verbs' "$(completes eadmin re)" 'resume remove reboot release'
 is 'eadmin drain: hosts' "$(completes eadmin drain ws)" 'ws1 ws2'
 is 'eadmin hold: jobs' "$(completes eadmin hold '')" '21'
 is 'eadmin config' "$(completes eadmin config '')" 'check show'
+values() { { echo default; sed -n "s/^$1(\(.*, \)*\"*\([a-z0-9-]*\)\"*)\$/\2/p" "$src/elmer/core/$2"; } | sort | xargs; }
+is 'eadmin set allocator: all of them' "$(completes eadmin set allocator '' | tr ' ' '\n' | sort | xargs)" "$(values ALLOCATOR alloc/alloc.def)"
+is 'eadmin set policy: all of them' "$(completes eadmin set policy '' | tr ' ' '\n' | sort | xargs)" "$(values POLICY policy/policy.def)"
+: >"$dir/backup-1"
+is 'eadmin backup: files' "$(completes eadmin backup "$dir/back")" "$dir/backup-1"
+is 'eadmin init --restore: files' "$(completes eadmin init --restore "$dir/back")" "$dir/backup-1"
 
 # ---- zsh and fish ----
 # What each offers where a line like this was typed, as it does it for somebody at a terminal: in words, sorted.
@@ -156,6 +162,8 @@ eadmin drain ws|ws1 ws2
 eadmin hold |21
 eadmin config |check show
 eadmin set |allocator policy
+eadmin set allocator |cube-afl cube-fl default pack spread v1 v2
+eadmin set policy |default fcfs
 LINES
     for command in esubmit equery ekill eretry erun eadmin esim rsd; do
         case $command in esim | rsd) program=$command/$command ;; *) program=client/$command ;; esac
