@@ -163,13 +163,6 @@ static void retry(struct elmer *e, struct client_call *c, bool sent)
 
 /* ---- administrators on hosts of admin_hosts ---- */
 
-static bool may_be_signed(enum wire_type type)
-{
-    return type == WIRE_cancel || type == WIRE_kill || type == WIRE_hold || type == WIRE_release || type == WIRE_top ||
-           type == WIRE_signal_job || type == WIRE_drain || type == WIRE_remove_host || type == WIRE_set ||
-           type == WIRE_note;
-}
-
 static void ask_for_warrant(struct elmer *e, struct client_call *c)
 {
     int result;
@@ -218,7 +211,7 @@ void client_call_tried(struct elmer *e, struct client_call *c, int result, bool 
             ask_for_warrant(e, c);
         else
             finish(e, c, ELMER_NOT_PERMITTED);
-    } else if (result == ELMER_NOT_PERMITTED && c->step == CLIENT_REQUEST && may_be_signed(c->request->type) &&
+    } else if (result == ELMER_NOT_PERMITTED && c->step == CLIENT_REQUEST && wire_may_be_signed(c->request->type) &&
                e->link == LINK_OPEN && e->channel.minor >= WIRE_WARRANT_MINOR) {
         c->step = CLIENT_CHALLENGE;
         move(e, c, CLIENT_TURN);
@@ -263,7 +256,7 @@ static bool may_repeat_all(const struct elmer *e)
 {
     const struct client_call *c = e->first;
 
-    while (c && !(c->state == CLIENT_ANSWER && may_be_signed(c->request->type)))
+    while (c && !(c->state == CLIENT_ANSWER && wire_may_be_signed(c->request->type)))
         c = c->next;
     return !c;
 }

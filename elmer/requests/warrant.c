@@ -85,13 +85,6 @@ void warrant_challenge(struct request *request)
 
 /* ---- what was signed ---- */
 
-static bool may_be_signed(enum wire_type type)
-{
-    return type == WIRE_cancel || type == WIRE_kill || type == WIRE_hold || type == WIRE_release || type == WIRE_top ||
-           type == WIRE_signal_job || type == WIRE_drain || type == WIRE_remove_host || type == WIRE_set ||
-           type == WIRE_note;
-}
-
 /* The CA, of whose keys some are kept. False: there is none. */
 static bool meet_authority(struct requests *requests)
 {
@@ -142,7 +135,7 @@ static const char *read_request(const struct wire_decide *decide, struct wire_me
         return "unknown-request: the command is newer than elmer";
     if (wire_decode(decide->request, strlen(decide->request), (unsigned)decide->minor, inner, err) != 0)
         return "unknown-request: it cannot be read";
-    return may_be_signed(inner->type) ? NULL : "unknown-request: nothing that is decided in this way";
+    return wire_may_be_signed(inner->type) ? NULL : "unknown-request: nothing that is decided in this way";
 }
 
 void warrant_decide(struct request *request)

@@ -129,6 +129,8 @@ const char *wire_type_name(enum wire_type type);
 enum { WIRE_MINOR_LASTING = 0, WIRE_LATER_ONLY = 1 << 16 };
 unsigned wire_minor_of(enum wire_type type, unsigned minor); /* of that message */
 bool wire_may_send(enum wire_type type, unsigned sender);    /* sender: one WIRE_FROM_ bit */
+/* May it stand in decide? The library signs these only, and elmer takes no other. */
+bool wire_may_be_signed(enum wire_type type);
 
 /* The JSON of a message, NUL-terminated, malloc'd; *size without the NUL. minor: what was negotiated. The text names
  * the field. -EMSGSIZE: beyond WIRE_MAX_FRAME or a field's limit; -EILSEQ: a string that is not UTF-8 (an environment

@@ -228,6 +228,23 @@ static void senders_are_known(void **state)
     assert_string_equal(wire_type_name(WIRE_TYPE_COUNT), "unknown");
 }
 
+/* As the comment of decide in messages.def names them. */
+static void what_may_be_signed_is_known(void **state)
+{
+    static const enum wire_type decisions[] = {WIRE_cancel,     WIRE_kill,  WIRE_hold,        WIRE_release, WIRE_top,
+                                               WIRE_signal_job, WIRE_drain, WIRE_remove_host, WIRE_set,     WIRE_note};
+    size_t count = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(decisions) / sizeof(*decisions); i++)
+        assert_true(wire_may_be_signed(decisions[i]));
+    for (enum wire_type type = 0; type < WIRE_TYPE_COUNT; type++) {
+        assert_true(!wire_may_be_signed(type) || wire_may_send(type, WIRE_FROM_CLIENT));
+        count += wire_may_be_signed(type);
+    }
+    assert_int_equal(count, sizeof(decisions) / sizeof(*decisions));
+}
+
 /* The largest of each message fits into a frame's depth; a member of a struct never outruns it. */
 static void tables_describe_the_structs(void **state)
 {
@@ -256,10 +273,11 @@ static void tables_describe_the_structs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_message_round_trips), cmocka_unit_test(invalid_messages_are_not_encoded),
-        cmocka_unit_test(null_is_an_empty_text),     cmocka_unit_test(queued_lines_are_columns),
-        cmocka_unit_test(queued_lines_must_fit),     cmocka_unit_test(doubles_are_exact),
-        cmocka_unit_test(senders_are_known),         cmocka_unit_test(tables_describe_the_structs),
+        cmocka_unit_test(every_message_round_trips),   cmocka_unit_test(invalid_messages_are_not_encoded),
+        cmocka_unit_test(null_is_an_empty_text),       cmocka_unit_test(queued_lines_are_columns),
+        cmocka_unit_test(queued_lines_must_fit),       cmocka_unit_test(doubles_are_exact),
+        cmocka_unit_test(senders_are_known),           cmocka_unit_test(what_may_be_signed_is_known),
+        cmocka_unit_test(tables_describe_the_structs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
