@@ -208,7 +208,7 @@ static bool plainly_eligible(const struct core *core, const struct job *job)
            check_topology_supply(core, job);
 }
 
-/* The words of DESIGN on v2. */
+/* What doc/02-scheduling.md says of v2, "Allocators". */
 static bool report_admits(const struct check *check, const struct host *host, int cpu)
 {
     const struct core *core = check->core;

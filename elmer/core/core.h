@@ -48,8 +48,8 @@ enum job_state {
 };
 const char *job_state_name(enum job_state state);
 
-/* Why a queued job is not eligible (DESIGN rule 4), or why a job ended. Codes are stable words, shown to users and
- * stored. */
+/* Why a queued job is not eligible (doc/02-scheduling.md, rule 4), or why a job ended. Codes are stable words, shown to
+ * users and stored. */
 enum reason {
     REASON_NONE,           /* "" */
     REASON_WAITING,        /* queued: eligible, waits for the allocator or behind the head */

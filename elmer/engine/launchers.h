@@ -17,7 +17,6 @@ enum launcher_kind launcher_of(const struct wire_submit *submit);
 /* What a host must have for it, in words for people; NULL: nothing. */
 const char *launcher_needs(enum launcher_kind kind);
 
-/* Launchers that a host can run, as a set of bits. */
 /* Beside the bits of launchers: it knows tasks of arrays, and lines of these; what memory it has for jobs; it gives
  * commands terminals; it has what holds a virtual machine that has no command. */
 enum {
@@ -27,6 +26,7 @@ enum {
     OFFERS_TERMINALS = 1 << 27,
     OFFERS_MACHINES = 1 << 26
 };
+/* Launchers that a host can run, as a set of bits. */
 uint32_t launchers_of_host(const struct wire_host_hello *hello);
 static inline bool launchers_have(uint32_t set, enum launcher_kind kind)
 {

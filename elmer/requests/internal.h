@@ -118,10 +118,9 @@ struct wire_strs notice_hosts(const struct wire_submit *submit, const char **her
 
 /* submit_check.c: what the message submit says; -1 and why it is refused, or 0. */
 int submit_check(const struct requests_settings *settings, const struct wire_submit *submit, struct err *err);
-/* submit.c: the message submit; its answer. */
-/* It has no command but one that waits for the end of its virtual machine (esubmit -P). */
+/* submit.c: it has no command but one that waits for the end of its virtual machine (esubmit -P). */
 bool submit_is_machine(const struct wire_submit *submit);
-void submit_begin(struct request *request);
+void submit_begin(struct request *request); /* the message submit */
 void submit_answer(struct request *request, uint64_t job);
 void submit_again(struct request *request); /* what was missing is known */
 /* after.c: the texts are right; the core may be asked (false: submit_again() follows, or the request has ended); what
