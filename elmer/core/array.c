@@ -111,15 +111,10 @@ static uint64_t place_of_task(const struct core_job *array, uint32_t ordinal)
 static struct job *make_task(struct core *core, struct job *array, uint32_t ordinal)
 {
     const struct core_job *info = &array->info;
-    struct job *task =
-        job_create(info->id + 1 + ordinal, info->uid, info->nprocs, info->each, array->hosts, info->nhosts);
+    struct job *task = job_create(info->id + 1 + ordinal, info->uid, array->hosts, info->nhosts);
 
     task->user = array->user;
-    task->info.requeue = info->requeue;
-    task->info.limit_requeue = info->limit_requeue;
-    task->info.mesh_rows = info->mesh_rows;
-    task->info.memory_bytes = info->memory_bytes;
-    task->info.per_host = info->per_host;
+    job_take_asked(task, info);
     task->info.array = info->id;
     task->info.task = ordinal + 1;
     task->info.place = place_of_task(info, ordinal);

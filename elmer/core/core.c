@@ -206,9 +206,9 @@ static void restore_cluster(struct core *core, struct job *job, const struct cor
 
 static void copy_facts(struct job *job, const struct core_job *saved)
 {
-#define COPY_ASKED(name, type, core, ...)        JOB_IF(EVENT, core, job->info.name = saved->name;)
+    job_take_asked(job, saved);
 #define COPY_KEPT(name, type, record, core, ...) JOB_IF(RESTORED, core, job->info.name = saved->name;)
-    JOB_FIELDS(COPY_ASKED, COPY_KEPT, JOB_NONE)
+    JOB_FIELDS(JOB_NONE, COPY_KEPT, JOB_NONE)
     memcpy(job->info.level_ms, saved->level_ms, sizeof(job->info.level_ms));
     if (job->info.place == 0)
         job->info.place = saved->id;
@@ -249,7 +249,7 @@ static int restore(struct core *core, const struct core_job *saved)
     level = has_cluster(saved) ? level_of_restored(core, saved) : 0;
     if (level >= CORE_MAX_LEVELS)
         return -EINVAL;
-    job = job_create(saved->id, saved->uid, saved->nprocs, saved->each, saved->hosts, saved->nhosts);
+    job = job_create(saved->id, saved->uid, saved->hosts, saved->nhosts);
     job->user = user_get(core, saved->uid);
     job_set_text(job, job_copy_text(saved->text));
     copy_facts(job, saved);

@@ -201,7 +201,9 @@ struct core {
 };
 
 /* ---- job.c: one job, its moves, the index of ids ---- */
-struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, const int *hosts, int nhosts);
+struct job *job_create(uint64_t id, uint32_t uid, const int *hosts, int nhosts); /* nothing is asked for yet */
+void job_take_submitted(struct job *job, const struct event *event);             /* what job.def has as asked */
+void job_take_asked(struct job *job, const struct core_job *from);               /* the same, of an array or a row */
 void job_destroy(struct job *job);
 /* Copies at most JOB_TEXT_MAX bytes; NULL and "" give NULL. */
 enum { JOB_TEXT_MAX = 1000 };

@@ -80,7 +80,7 @@ bool job_has_cluster(const struct job *job)
 
 /* ---- one job ---- */
 
-struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, const int *hosts, int nhosts)
+struct job *job_create(uint64_t id, uint32_t uid, const int *hosts, int nhosts)
 {
     struct job *job = mem_zalloc(sizeof(*job));
 
@@ -89,8 +89,6 @@ struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, co
     list_init(&job->waiters);
     job->info.id = job->info.place = id;
     job->info.uid = uid;
-    job->info.nprocs = nprocs;
-    job->info.each = each;
     job->info.hosts = job->hosts;
     job->info.nhosts = hosts ? nhosts : 0;
     job->info.state = JOB_QUEUED;
@@ -99,6 +97,18 @@ struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, co
     job->info.exit_status = -1;
     job->info.failed_rank = UINT32_MAX;
     return job;
+}
+
+void job_take_submitted(struct job *job, const struct event *event)
+{
+#define TAKE_SUBMITTED(name, type, core, ...) JOB_IF(EVENT, core, job->info.name = event->u.submit.name;)
+    JOB_FIELDS(TAKE_SUBMITTED, JOB_NONE, JOB_NONE)
+}
+
+void job_take_asked(struct job *job, const struct core_job *from)
+{
+#define TAKE_ASKED(name, type, core, ...) JOB_IF(EVENT, core, job->info.name = from->name;)
+    JOB_FIELDS(TAKE_ASKED, JOB_NONE, JOB_NONE)
 }
 
 void job_destroy(struct job *job)

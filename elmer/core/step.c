@@ -51,16 +51,11 @@ static int submit(struct core *core, const struct event *event)
                           event->u.submit.needs, &hosts, &nhosts);
     if (verdict != ANSWER_OK)
         return answer(core, verdict);
-    job = job_create(core->next_job, event->u.submit.uid, nprocs, event->u.submit.each, hosts, nhosts);
+    job = job_create(core->next_job, event->u.submit.uid, hosts, nhosts);
     free(hosts);
     job->user = user_get(core, event->u.submit.uid);
-    job->info.requeue = event->u.submit.requeue;
-    job->info.limit_requeue = event->u.submit.limit_requeue;
+    job_take_submitted(job, event);
     job->info.mesh_rows = mesh_rows;
-    job->info.memory_bytes = demand.memory_bytes;
-    job->info.per_host = demand.per_host;
-    job->info.keep_never = event->u.submit.keep_never;
-    job->info.notice = event->u.submit.notice;
     if (event->u.submit.ntasks > 0)
         array_create(job, event->u.submit.ntasks, event->u.submit.task_limit);
     core->next_job += 1 + event->u.submit.ntasks;

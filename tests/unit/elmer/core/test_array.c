@@ -108,11 +108,40 @@ static void test_past(void **state)
     fixture_fini(&f);
 }
 
+/* A task asks for what its array asks for, each field of it. */
+static void test_asked(void **state)
+{
+    struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1};
+    const int cpus[] = {0};
+    struct event up = {.type = EVENT_HOST_UP, .u.up = {.cpus = cpus, .ncpus = 1, .memory_bytes = MEMORY_MIN_BYTES}};
+    const struct core_job *array, *task;
+    struct fixture f;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    assert_int_equal(fixture_step(&f, up), 0);
+    event.u.submit.ntasks = 2;
+    event.u.submit.nprocs = event.u.submit.per_host = 1;
+    event.u.submit.each = event.u.submit.requeue = event.u.submit.limit_requeue = event.u.submit.keep_never = true;
+    event.u.submit.memory_bytes = MEMORY_MIN_BYTES;
+    assert_int_equal(fixture_step(&f, event), 0);
+    array = core_job(f.core, 1);
+    task = core_job(f.core, 2);
+    assert_non_null(task);
+#define EQUAL(name)                                                                                                    \
+    assert_int_equal(array->name, event.u.submit.name);                                                                \
+    assert_int_equal(task->name, event.u.submit.name);
+#define EQUAL_ASKED(name, type, core, ...) JOB_IF(EVENT, core, EQUAL(name))
+    JOB_FIELDS(EQUAL_ASKED, JOB_NONE, JOB_NONE)
+    fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_of_it),
         cmocka_unit_test(test_past),
+        cmocka_unit_test(test_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
