@@ -132,6 +132,21 @@ static int read_clock(struct store *s, struct err *err)
     return sql_integer(s->db, sql, &s->clock.last_end_ms, err);
 }
 
+static int begin_writer(struct store *s, struct err *err)
+{
+    uv_mutex_init(&s->mutex);
+    uv_cond_init(&s->wake);
+    int result = uv_thread_create(&s->thread, store_writer, s); /* it wakes the loop after a batch, so not yet */
+    if (!result)
+        return 0;
+    uv_cond_destroy(&s->wake);
+    uv_mutex_destroy(&s->mutex);
+    return err_set(err, result,
+                   "cannot start the thread that writes the store: %s; what limits threads is TasksMax= of "
+                   "elmer.service, and kernel.threads-max",
+                   uv_strerror(result));
+}
+
 int store_open(uv_loop_t *loop, const char *path, const struct store_callbacks *callbacks, void *data,
                struct store **store, struct err *err)
 {
@@ -153,21 +168,17 @@ int store_open(uv_loop_t *loop, const char *path, const struct store_callbacks *
     if (!result)
         result = sql_open(path, false, &s->reader.db, err);
     umask(mask);
+    s->path = mem_strdup(path);
+    if (!result)
+        result = begin_writer(s, err);
     if (result) {
         close_files(s);
+        free(s->path);
         free(s);
         return result;
     }
-    s->path = mem_strdup(path);
-    uv_mutex_init(&s->mutex);
-    uv_cond_init(&s->wake);
     uv_async_init(loop, &s->async, on_async);
     s->async.data = s;
-    result = uv_thread_create(&s->thread, store_writer, s);
-    if (result) {
-        err_set(err, result, "cannot start a thread: %s", uv_strerror(result));
-        abort(); /* at start only, and nothing has been promised */
-    }
     *store = s;
     return 0;
 }

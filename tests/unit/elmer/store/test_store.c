@@ -9,6 +9,16 @@
 #include "elmer/store/store.h"
 #include "tests/unit/elmer/store/store_bed.h"
 
+/* Threads are started by the store alone. */
+static int thread_result;
+int __wrap_uv_thread_create(uv_thread_t *thread, uv_thread_cb entry, void *data);
+int __real_uv_thread_create(uv_thread_t *thread, uv_thread_cb entry, void *data);
+
+int __wrap_uv_thread_create(uv_thread_t *thread, uv_thread_cb entry, void *data)
+{
+    return thread_result ? thread_result : __real_uv_thread_create(thread, entry, data);
+}
+
 static void test_round(void **state)
 {
     struct bed *bed = *state;
@@ -311,6 +321,24 @@ static void test_certificates(void **state)
     close_store(bed);
 }
 
+/* It says why, and leaves nothing behind: the loop can be closed, and the next one opens the file. */
+static void test_no_thread(void **state)
+{
+    struct bed *bed = *state;
+    struct err err = ERR_INIT;
+    close_store(bed);
+    thread_result = UV_EAGAIN;
+    assert_int_equal(open_store(bed, &err), UV_EAGAIN);
+    thread_result = 0;
+    assert_null(bed->store);
+    assert_non_null(strstr(err.text, "cannot start the thread that writes the store: resource temporarily"));
+    assert_false(uv_loop_alive(&bed->loop));
+    if (open_store(bed, &err))
+        fail_msg("%s", err.text);
+    await(bed, store_put(bed->store, make(1, 5, "one", JOB_RUNNING, true)));
+    close_store(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +351,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(test_certificates, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_thread, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
