@@ -51,7 +51,6 @@ struct alloc_request {
 enum alloc_verdict { ALLOC_FREE, ALLOC_FULL, ALLOC_BUSY, ALLOC_UNMEASURED };
 
 struct allocator {
-    const char *name;
     /* Fills processors[nprocs], increasing by host and cpu (by_rank: in any order of hosts), each present, of a host of
      * the view, and with a next_level below options->levels; of a host alloc_room() at most; returns 0. Or refuses:
      * returns how many processors of verdict ALLOC_FREE must come at least (so 1 or more) before the answer can be

@@ -86,7 +86,5 @@ static uint32_t choose_afl(const struct alloc_view *view, const struct alloc_req
     return choose(view, request, true, processors);
 }
 
-const struct allocator alloc_cube_fl = {
-    .name = "cube-fl", .choose = choose_fl, .judge = alloc_judge_level, .by_rank = true};
-const struct allocator alloc_cube_afl = {
-    .name = "cube-afl", .choose = choose_afl, .judge = alloc_judge_level, .by_rank = true};
+const struct allocator alloc_cube_fl = {.choose = choose_fl, .judge = alloc_judge_level, .by_rank = true};
+const struct allocator alloc_cube_afl = {.choose = choose_afl, .judge = alloc_judge_level, .by_rank = true};

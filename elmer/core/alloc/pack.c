@@ -165,4 +165,4 @@ static uint32_t choose(const struct alloc_view *view, const struct alloc_request
     return 0;
 }
 
-const struct allocator alloc_pack = {.name = "pack", .choose = choose, .judge = alloc_judge_level};
+const struct allocator alloc_pack = {.choose = choose, .judge = alloc_judge_level};

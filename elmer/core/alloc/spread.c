@@ -117,4 +117,4 @@ static uint32_t choose(const struct alloc_view *view, const struct alloc_request
     return missing;
 }
 
-const struct allocator alloc_spread = {.name = "spread", .choose = choose, .judge = alloc_judge_level};
+const struct allocator alloc_spread = {.choose = choose, .judge = alloc_judge_level};

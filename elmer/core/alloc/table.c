@@ -10,6 +10,12 @@ static const struct allocator *const allocators[ALLOCATOR_COUNT] = {
 #undef ALLOCATOR
 };
 
+static const char *const words[ALLOCATOR_COUNT] = {
+#define ALLOCATOR(constant, name, word) [ALLOCATOR_##constant] = word,
+#include "elmer/core/alloc/alloc.def"
+#undef ALLOCATOR
+};
+
 const struct allocator *alloc_by_number(enum core_allocator number)
 {
     assert((unsigned)number < ALLOCATOR_COUNT);
@@ -19,14 +25,14 @@ const struct allocator *alloc_by_number(enum core_allocator number)
 int core_allocator_by_name(const char *name)
 {
     for (int i = 0; i < ALLOCATOR_COUNT; i++)
-        if (strcmp(name, allocators[i]->name) == 0)
+        if (strcmp(name, words[i]) == 0)
             return i;
     return -1;
 }
 
 const char *core_allocator_name(enum core_allocator allocator)
 {
-    return (unsigned)allocator < ALLOCATOR_COUNT ? allocators[allocator]->name : "unknown";
+    return (unsigned)allocator < ALLOCATOR_COUNT ? words[allocator] : "unknown";
 }
 
 bool core_allocator_in_cube(enum core_allocator allocator)

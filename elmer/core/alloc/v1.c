@@ -7,4 +7,4 @@ static uint32_t choose(const struct alloc_view *view, const struct alloc_request
     return alloc_at_best_level(view, request, random, alloc_judge_level, processors);
 }
 
-const struct allocator alloc_v1 = {.name = "v1", .choose = choose, .judge = alloc_judge_level};
+const struct allocator alloc_v1 = {.choose = choose, .judge = alloc_judge_level};

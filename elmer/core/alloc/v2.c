@@ -39,4 +39,4 @@ static uint32_t choose(const struct alloc_view *view, const struct alloc_request
     return alloc_at_best_level(view, request, random, judge, processors);
 }
 
-const struct allocator alloc_v2 = {.name = "v2", .choose = choose, .judge = judge, .reports_admit = true};
+const struct allocator alloc_v2 = {.choose = choose, .judge = judge, .reports_admit = true};

@@ -16,4 +16,4 @@ static bool before(const struct core_job *a, const struct core_job *b)
     return a->id < b->id;
 }
 
-const struct policy policy_fcfs = {.name = "fcfs", .before = before};
+const struct policy policy_fcfs = {.before = before};

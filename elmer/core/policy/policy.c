@@ -10,6 +10,12 @@ static const struct policy *const policies[POLICY_COUNT] = {
 #undef POLICY
 };
 
+static const char *const words[POLICY_COUNT] = {
+#define POLICY(constant, name) [POLICY_##constant] = #name,
+#include CORE_POLICIES
+#undef POLICY
+};
+
 const struct policy *policy_by_number(enum core_policy number)
 {
     assert((unsigned)number < POLICY_COUNT);
@@ -19,14 +25,14 @@ const struct policy *policy_by_number(enum core_policy number)
 int core_policy_by_name(const char *name)
 {
     for (int i = 0; i < POLICY_COUNT; i++)
-        if (strcmp(name, policies[i]->name) == 0)
+        if (strcmp(name, words[i]) == 0)
             return i;
     return -1;
 }
 
 const char *core_policy_name(enum core_policy policy)
 {
-    return (unsigned)policy < POLICY_COUNT ? policies[policy]->name : "unknown";
+    return (unsigned)policy < POLICY_COUNT ? words[policy] : "unknown";
 }
 
 const char *core_policy_names(void)

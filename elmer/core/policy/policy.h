@@ -9,7 +9,6 @@
 #include "elmer/core/core.h"
 
 struct policy {
-    const char *name;
     /* Whether a has its turn before b: a strict total order of different jobs. May look only at what stays the same as
      * long as a job is known: id, uid, nprocs, hosts, each, requeue; and at its place. */
     bool (*before)(const struct core_job *a, const struct core_job *b);

@@ -12,7 +12,7 @@ static bool before(const struct core_job *a, const struct core_job *b)
     return a->nprocs != b->nprocs ? a->nprocs > b->nprocs : a->id < b->id;
 }
 
-const struct policy policy_largest = {.name = "largest", .before = before};
+const struct policy policy_largest = {.before = before};
 
 static const int eight[] = {8};
 
