@@ -389,7 +389,8 @@ static int restore_and_init(const struct init *init, struct settings *settings)
         return code;
     code = eadmin_load_settings(init->config, settings) ? init_in_order(init, settings) : EXIT_REFUSED;
     if (code != EXIT_DONE && init->restore)
-        say("the backup is restored, but not more: go on with eadmin init --listen %s --now when that is mended",
+        say("the backup is restored, but elmer is not set up yet. Correct the error above, then run: eadmin init "
+            "--listen %s --now",
             settings->name ? settings->name : "ADDRESS");
     return code;
 }

@@ -114,7 +114,7 @@ void tickets_begun(const struct root *root, struct root_job *job)
     file_name(root, job, path, sizeof(path));
     fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || write(fd, "\n", 1) != 1)
-        log_warning("job=%s: it cannot be kept that its ticket is used: %s", job->name, strerror(errno));
+        log_warning("job=%s: cannot record that its ticket was used: %s", job->name, strerror(errno));
     if (fd >= 0)
         close(fd);
 }
