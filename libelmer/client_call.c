@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/moves.h"
 #include "libelmer/client_internal.h"
 
 enum {
@@ -35,18 +36,19 @@ enum {
     GIVEN_UP_MAX = 16 /* client_calls.c leaves as many places to what is no wait */
 };
 
-#define TO(state) (1U << CLIENT_##state)
-static const unsigned moves[CLIENT_STATE_COUNT] = {
-    [CLIENT_IDLE] = TO(CONNECT),
-    [CLIENT_CONNECT] = TO(TICKET) | TO(TURN) | TO(PAUSE) | TO(DONE),
-    [CLIENT_TICKET] = TO(CONNECT) | TO(DONE),
-    [CLIENT_TURN] = TO(CONNECT) | TO(SEND) | TO(ANSWER) | TO(PAUSE) | TO(DONE),
-    [CLIENT_SEND] = TO(ANSWER) | TO(TURN) | TO(WARRANT) | TO(PAUSE) | TO(DONE),
-    [CLIENT_ANSWER] = TO(TURN) | TO(WARRANT) | TO(PAUSE) | TO(DONE),
-    [CLIENT_WARRANT] = TO(TURN) | TO(PAUSE) | TO(DONE),
-    [CLIENT_PAUSE] = TO(CONNECT) | TO(DONE),
-    [CLIENT_DONE] = TO(CONNECT), /* client_then */
+#define TO(state) MOVE_TO(CLIENT_##state)
+static const struct moves_row states[CLIENT_STATE_COUNT] = {
+    [CLIENT_IDLE] = {"idle", TO(CONNECT)},
+    [CLIENT_CONNECT] = {"connect", TO(TICKET) | TO(TURN) | TO(PAUSE) | TO(DONE)},
+    [CLIENT_TICKET] = {"ticket", TO(CONNECT) | TO(DONE)},
+    [CLIENT_TURN] = {"turn", TO(CONNECT) | TO(SEND) | TO(ANSWER) | TO(PAUSE) | TO(DONE)},
+    [CLIENT_SEND] = {"send", TO(ANSWER) | TO(TURN) | TO(WARRANT) | TO(PAUSE) | TO(DONE)},
+    [CLIENT_ANSWER] = {"answer", TO(TURN) | TO(WARRANT) | TO(PAUSE) | TO(DONE)},
+    [CLIENT_WARRANT] = {"warrant", TO(TURN) | TO(PAUSE) | TO(DONE)},
+    [CLIENT_PAUSE] = {"pause", TO(CONNECT) | TO(DONE)},
+    [CLIENT_DONE] = {"done", TO(CONNECT)}, /* client_then */
 };
+#undef TO
 
 bool client_call_on_link(const struct client_call *c)
 {
@@ -55,7 +57,7 @@ bool client_call_on_link(const struct client_call *c)
 
 static void move(struct elmer *e, struct client_call *c, enum client_state to)
 {
-    assert(moves[c->state] & 1U << to);
+    MOVES_CHECK("call", states, c->state, to);
     if (client_call_on_link(c))
         e->on_link--;
     c->state = to;
