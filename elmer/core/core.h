@@ -1,6 +1,6 @@
 /* core.h - the scheduler as a pure function: core_step(state, event, actions).
  *
- * The core decides what happens to jobs; the shell around it (elmer/) makes it happen. It makes no system call, reads
+ * The core decides what happens to jobs; the engine around it (elmer/) makes it happen. It makes no system call, reads
  * no clock, and draws randomness from a seed in its own state: the same events give the same actions, always. Time
  * enters with each event. Actions are plain data, valid until actions_clear(), and are to be carried out in their
  * order.
@@ -187,11 +187,11 @@ enum event_type {
     EVENT_ORDERED,   /* host has applied the order of this generation */
     EVENT_OPENED,    /* host has made the job's group */
     EVENT_OPEN_FAILED,   /* host could not (text says why) */
-    EVENT_LAUNCHED,      /* the shell has started all the job's processes */
+    EVENT_LAUNCHED,      /* all the job's processes are started */
     EVENT_LAUNCH_FAILED, /* it could not (reason, text) */
     EVENT_EXITED,        /* one of the job's processes (rank) ended: with each the rank of its processor, else 0 */
-    EVENT_ABORT,         /* the job cannot go on (reason, text): says the shell (host -1), e.g. a helper died; or a host
-                            of the job, e.g. its supervisor died */
+    EVENT_ABORT,  /* the job cannot go on (reason, text): says the engine (host -1), e.g. a helper died; or a host
+                     of the job, e.g. its supervisor died */
     EVENT_EMPTY,  /* host: the job's group is empty and removed, or was never there. Unasked for a job that runs: it is
                      lost */
     EVENT_TICK,   /* the time asked for by ACTION_TIMER has come; harmless at any time */
@@ -259,7 +259,7 @@ struct event {
             int nholdings;
             bool rebooted;   /* known to have been started again since it was last up: nothing of before runs there */
             bool closed;     /* takes no new jobs, those that it has go on */
-            uint32_t offers; /* bits, whatever they mean to the shell: what jobs need (submit.needs) */
+            uint32_t offers; /* bits, whatever they mean to the engine: what jobs need (submit.needs) */
             uint64_t memory_bytes; /* that jobs may ask for there; 0: not known, so none */
             bool no_lease; /* its rsd cannot hold one: an attempt that uses it has none, and no other follows it */
         } up;
@@ -279,8 +279,8 @@ struct event {
             bool joined;      /* see core_host_row */
         } add;
         uint64_t generation; /* ORDERED */
-        int64_t stalled_ms;  /* TICK: for so long until now the shell has neither heard nor told anybody: starts have
-                                that much longer, and so have the hosts of before a restart; 0 mostly */
+        int64_t stalled_ms;  /* TICK: elmer did not run for so many ms until now. Deadlines of starts, and of hosts
+                                awaited after a restart, are put off by that. 0: it ran */
         struct {
             enum reason reason;
             const char *text; /* for people: what, why, what to do. Copied; may be NULL */
@@ -472,7 +472,7 @@ int core_setting_default(const struct core *core, enum core_setting setting); /*
 bool core_setting_possible(const struct core *core, enum core_setting setting, int value);
 int core_setting_stored(const struct core *core, enum core_setting setting); /* that was set, or SETTING_UNSET */
 
-/* ---- restart (used by recovery; the shell feeds what the store holds before the first event) ---- */
+/* ---- restart (used by recovery: the engine feeds what the store holds before the first event) ---- */
 void core_set_next(struct core *core, uint64_t next_job, uint64_t next_allocation);
 uint64_t core_next_id(const struct core *core);
 /* Put back what an administrator has set; before the first event. Returns 0, or -EINVAL. */

@@ -229,8 +229,8 @@ enum reason queue_reason(const struct core *core, const struct job *job); /* why
 void queue_changed_job(struct core *core, struct job *job);               /* held, released, or without a claim */
 void queue_changed_supply(struct core *core);                             /* hosts up, down, drained, undrained */
 void queue_changed_space(struct core *core, uint32_t gained); /* the allocator might take this many processors more */
-/* The job gets the first place of those that its user has in the queue, each of his that was before it the next one:
- * his jobs change places among themselves, and nobody else is moved. false: they are too many. */
+/* Moves the job before all other waiting jobs of its user. Those that were before it move back one place each, among
+ * the places that this user already has. false: they are too many. */
 bool queue_top(struct core *core, struct job *job);
 void queue_sort(struct core *core); /* by the policy, which is another one */
 void queue_run(struct core *core);

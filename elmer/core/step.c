@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Part is that of the event's host, NULL for events of clients and of the shell. */
+/* Part is that of the event's host, NULL for events of clients and of the engine. */
 typedef int job_handler(struct core *core, struct job *job, struct part *part, const struct event *event);
 
 static int answer(struct core *core, enum answer what)
@@ -158,7 +158,7 @@ static int kill_ending(struct core *core, struct job *job, struct part *part, co
     return already(core, job, part, event);
 }
 
-/* ---- hosts and the shell, about jobs ---- */
+/* ---- hosts and the engine, about jobs ---- */
 
 static int ignore(struct core *core, struct job *job, struct part *part, const struct event *event)
 {

@@ -30,7 +30,7 @@ struct engine {
     void *hosts_data, *launch_data, *requests_data;
 };
 
-/* engine.c: those that have waited; nothing while a step is being carried out. */
+/* engine.c: the events that have waited; nothing while a step is being carried out. */
 void engine_run_events(struct engine *engine);
 /* Drop what is no longer needed, in a later turn of the loop. */
 void engine_tidy_soon(struct engine *engine);
@@ -45,10 +45,11 @@ void engine_persist_job(struct engine *engine, uint64_t id);
 void engine_persist_host(struct engine *engine, int host);
 void engine_persist_setting(struct engine *engine, enum core_setting setting);
 
-/* decide.c: the line of the log, as snprintf() writes it; the present decision is taken; those of before, from the
- * store. */
+/* decide.c: the line of the log, as snprintf() writes it. */
 int decision_line(const struct decision *decision, char *line, size_t size);
+/* The present decision is taken: log it, and put it into the store. */
 void decide_taken(struct engine *engine);
+/* What the store says of a host that was drained before the restart. */
 void decide_restore(struct engine *engine, int host, const struct host_drain *drain);
 
 /* usage.c: whether the host can know what this attempt has used there; then more than can be is cut, with a line in the
@@ -56,10 +57,11 @@ void decide_restore(struct engine *engine, int host, const struct host_drain *dr
 bool usage_judge(struct engine *engine, int host, const struct core_job *state, double *cpu_seconds,
                  int64_t *memory_peak_bytes);
 
-/* limits.c: the job's row is as the state says; the job was running when elmer ended, as the record says; it does not
- * count any more. */
+/* limits.c: the job's row is as the state says. */
 void limits_note(struct engine *engine, struct engine_job *job, const struct core_job *state);
+/* The job was running when elmer ended, as the record says. */
 void limits_resume(struct engine *engine, struct engine_job *job, const struct record *record);
+/* Its limits do not count any more. */
 void limits_clear(struct engine *engine, struct engine_job *job);
 
 /* commit.c: the callbacks of the store, data is the engine. */

@@ -377,7 +377,7 @@ static void copy_cluster(struct core *core, struct record *record, const struct 
     }
 }
 
-/* Longer than what a client can send, so it is nobody's: a row has one of its own. */
+/* The store wants a token for each row. A task's is longer than a client may send, so it meets nobody else's. */
 static const char *token_of_task(const struct engine_job *job, char token[TOKEN_OF_TASK])
 {
     snprintf(token, TOKEN_OF_TASK, "%065llu", (unsigned long long)job->id);

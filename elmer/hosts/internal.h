@@ -125,7 +125,7 @@ static inline const struct host_settings *settings_of(const struct host *host)
 
 enum core_host_state host_state(const struct host *host);
 void host_arm(struct host *host, int64_t at_ms);
-/* And for how long nothing was heard; what: as in the event. */
+/* Tells the core that it is down, and for how long nothing was heard; what: as in the event. */
 void host_tell_down(struct host *host, const char *what);
 void host_cut(struct host *host); /* its link is gone */
 /* admin.c: the core says that it was retired and has nothing any more. */
@@ -141,36 +141,38 @@ void peer_refuse(struct peer *peer, uint64_t id, const char *code, const char *t
 void hosts_note_refused(struct hosts *hosts, const char *name, const char *why);
 bool hosts_may_log(struct hosts *hosts);
 
-/* hello.c: a peer says who it is; a challenger takes the host's place, or the old link has shown that it lives;
- * the old link is closed. */
+/* hello.c: a peer says who it is. */
 void hello_received(struct peer *peer, struct wire_message *message);
-void hello_accept_challenger(struct host *host);
-void hello_fend_off(struct host *host);
-void hello_replace(struct host *host);
+void hello_accept_challenger(struct host *host); /* it takes the host's place */
+void hello_fend_off(struct host *host);          /* it does not: the old link has shown that it lives */
+void hello_replace(struct host *host);           /* the old link is closed */
 
-/* rate.c: the host may say one more message, or link; else it has been refused and is disconnected. The same for one
- * that invents jobs. */
+/* rate.c: the host may say one more message. false: it has been refused and is disconnected. */
 bool rate_message(struct peer *peer, const struct wire_message *message);
+/* The same for a link. */
 bool rate_hello(struct peer *peer, struct host *host, const struct wire_message *message);
+/* It invents jobs, and is refused and disconnected. */
 void rate_too_many_jobs(struct host *host);
 
-/* pace.c: what waits goes out, as much of it as a turn may; it is dropped with the host's link. */
+/* pace.c: what waits goes out, as much of it as a turn may. */
 void hosts_pace_go_on(struct deadline *deadline);
-void hosts_pace_drop(struct host *host);
+void hosts_pace_drop(struct host *host); /* with its link */
 
-/* orders.c: the engine's orders are taken here. jobs.c: what a host that is up says of its jobs. */
+/* orders.c: the engine's orders are taken here. */
 void hosts_take_orders(struct hosts *hosts);
 /* The host is up: say which of the jobs that it has needs more than its rsd can do. */
 void hosts_warn_of_limits(const struct host *host, const struct wire_host_hello *hello);
+/* jobs.c: what a host that is up says of its jobs. */
 void hosts_on_job(struct host *host, struct wire_message *message);
 
 /* listen.c: listen for hosts, now or later; negative: that would never work. */
 int hosts_listen(struct hosts *hosts, struct err *err);
 
-/* tls.c: read the certificates if TCP is served with TLS; this name has enough links without host_hello; why a
- * peer may not be the host (malloc'd, the rest of a sentence), NULL: it may. */
+/* tls.c: read the certificates if TCP is served with TLS. */
 int hosts_make_tls(struct hosts *hosts, struct err *err);
+/* This name has enough links without host_hello. */
 bool hosts_too_many(struct hosts *hosts, const char *name);
+/* Why a peer may not be the host: malloc'd, the rest of a sentence. NULL: it may. */
 char *hosts_wrong_name(const struct peer *peer, const char *name);
 
 #endif

@@ -123,38 +123,42 @@ bool submit_is_machine(const struct wire_submit *submit);
 void submit_begin(struct request *request); /* the message submit */
 void submit_answer(struct request *request, uint64_t job);
 void submit_again(struct request *request); /* what was missing is known */
-/* after.c: the texts are right; the core may be asked (false: submit_again() follows, or the request has ended); what
- * it is told. */
+/* after.c: are the texts right? */
 int after_check(const struct wire_strs *items, struct err *err);
+/* Whether the core may be asked. false: submit_again() follows, or the request has ended. */
 bool after_find(struct request *request);
+/* What the core is told. */
 void after_fill(const struct request *request, struct event *event, struct core_after after[AFTER_MAX]);
-/* verbs.c: who asks, as far as it is known; signal_job; what the reason of the job says of who asks, "": nothing. */
+/* verbs.c: who asks, as far as it is known. */
 const char *verb_who(const struct request *request);
-void signal_begin(struct request *request);
+void signal_begin(struct request *request); /* signal_job */
+/* What the reason of the job says of who asks; "": nothing. */
 void verb_sign(const struct request *request, enum event_type event, char text[CORE_BY_TEXT]);
-/* output.c: read_output; nobody waits for the answer any more. */
+/* output.c: read_output. */
 void output_begin(struct request *request);
-void output_abandon(struct request *request);
+void output_abandon(struct request *request); /* nobody waits for the answer any more */
 /* explain.c: why a job waits. */
 void explain_begin(struct request *request);
 /* lines.c: the jobs of a slice as one or more messages `lines`, at least one; count <= QUERY_SLICE. */
 enum { QUERY_SLICE = 256 };
 void lines_send(struct request *request, struct engine_job *const *jobs, size_t count, bool more);
-/* query.c: query; there is room for a client that was stalled; one whose client goes; a request that ends; these jobs,
- * in one page at least. */
+/* query.c: query. */
 void query_begin(struct request *request);
-void query_room(struct client *client);
-void query_leave_turn(struct request *request);
-void query_abandon(struct request *request);
+void query_room(struct client *client);         /* it was stalled, and has room again */
+void query_leave_turn(struct request *request); /* its client's next one goes on */
+void query_abandon(struct request *request);    /* it ends */
+/* These jobs, in one page at least. */
 void query_send(struct request *request, struct record *const *records, size_t count, bool more);
-/* reach.c: reach; the room begins. */
+/* reach.c: reach. */
 void reach_begin(struct request *request);
-void reach_connect(struct requests *requests);
-/* wait.c: wait and wait_any; it waits no longer; the end of a job, which is on disk. */
+void reach_connect(struct requests *requests); /* the room begins */
+/* wait.c: wait and wait_any. */
 void wait_begin(struct request *request);
-void wait_leave(struct request *request);
+void wait_leave(struct request *request); /* it waits no longer */
+/* Answers those that wait for this job, whose end is on disk. */
 void waits_release(struct requests *requests, struct engine_job *job);
-/* Those of the array that have gone without having been jobs, which is on disk. Of another job: nothing. */
+/* Those that wait for tasks of the array that have gone without having been jobs, which is on disk. Of another job:
+ * nothing. */
 void waits_release_tasks(struct requests *requests, uint64_t array);
 
 #endif

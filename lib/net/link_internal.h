@@ -75,7 +75,7 @@ void link_stop_reading(struct link *link);
 void link_take_bytes(struct link *link, const uint8_t *bytes, size_t size);
 /* In HELLO and READY. */
 int link_put(struct link *link, const struct wire_message *message);
-/* Nothing was taken for as long as that: the end. Else watch on. */
+/* Closes the link if the reader has taken nothing for the stall time; otherwise checks again later. */
 void link_watch_reader(struct link *link);
 /* Write bytes as they are; takes them over. -ENOBUFS, -ENOMEM and broken streams close the link. */
 int link_write(struct link *link, uint8_t *bytes, size_t size);

@@ -42,7 +42,7 @@ int ca_token(struct ca *ca, const char *const *hosts, size_t count, int uses, in
 
 /* The counter of elmer's latest certificate; 0: it has none. */
 int ca_counter(const struct ca *ca, uint64_t *counter, struct err *err);
-/* Elmer's own certificate: names as in pki_terms. From the first link on hosts take none of before. */
+/* Elmer's own certificate: names as in pki_terms. Once a host has linked with it, it refuses elmer's older ones. */
 int ca_issue_elmer(struct ca *ca, const char *request, const char *const *names, size_t count, int64_t now_ms,
                    char **certificate, struct err *err);
 /* A host's first: token is an id, proof as in token.h. The token is used up, on disk, before anything is signed.

@@ -89,7 +89,7 @@ bool run_link_underway(const struct run_link *link);
 bool run_link_over(const struct run_link *link);
 /* What poll(2) has found. */
 void run_link_step(struct run_link *link, short revents);
-/* CHECKING: its pass is good, and of whom the owner wants to talk to. */
+/* CHECKING: call this when the other side's pass is valid and names the expected job and user. */
 void run_link_accept(struct run_link *link);
 void run_link_kill(struct run_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* OPEN: 1: there is a frame, 0: none yet, or the link is not open. */

@@ -235,7 +235,8 @@ bool ticket_window_mark(struct ticket_window *window, const struct ticket *ticke
     return true;
 }
 
-/* The latest that could have been there: the next ones after the top, if it was damaged when it was new, else below. */
+/* The highest block number that a damaged slot can have held: one of the AHEAD numbers above the top, if the slot is
+ * that of one; else the last one up to the top. */
 static uint64_t number_of_damaged(uint64_t top, uint32_t slot)
 {
     uint64_t ahead = (slot + TICKET_SLOTS - top % TICKET_SLOTS) % TICKET_SLOTS, round = top - top % TICKET_SLOTS + slot;
@@ -244,7 +245,7 @@ static uint64_t number_of_damaged(uint64_t top, uint32_t slot)
     return round <= top || round < TICKET_SLOTS ? round : round - TICKET_SLOTS;
 }
 
-/* One that is damaged is none, and the window knows that it was there. */
+/* A damaged sheet is dropped. Its number was closed in its block before the sheet was written: it counts as used. */
 static bool restore_sheet(struct ticket_window *window, const uint8_t *key, uint32_t place, const uint8_t *from)
 {
     struct signing *signing = find_or_add(window, key);

@@ -25,7 +25,7 @@ void typed_fini(struct typed *typed);
 void typed_begin(struct typed *typed);
 /* False: there is no room for so much, or it has ended. */
 bool typed_put(struct typed *typed, const void *bytes, size_t size);
-/* There is no more of it; said again by who has come back, it is not typed again. */
+/* End of input. A second call, after a lost connection, does nothing. */
 void typed_end(struct typed *typed);
 bool typed_waits(const struct typed *typed); /* for the terminal */
 /* To the terminal whose master that is, as much as it takes now. Returns how many bytes of this session that are. */

@@ -89,8 +89,8 @@ void starts_charge_birth(struct root *root, struct root_job *job, pid_t pid)
     charge(root, used_ns < most_ns ? used_ns : most_ns);
 }
 
-/* Of a job in which none has come to exec all that it has used were births; but only the beginning of each was above
- * others (sup/push.c). */
+/* If no process has reached exec, all CPU time of the job was spent on starting. Charge at most BIRTH_MAX_MS for each
+ * process, because only that ran above other jobs (sup/push.c). */
 void starts_charge_failed(struct root *root, const struct root_job *job)
 {
     const double most_ns = BIRTH_MAX_MS * 1e6 * (double)(job->process_count ? job->process_count : 1);

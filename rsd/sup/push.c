@@ -12,7 +12,8 @@
 #include "rsd/root/sched.h"
 #include "rsd/sup/sup.h"
 
-/* A birth takes 0.3 to 1 ms. The debt is what one look too late may cost, and is paid back. */
+/* A birth takes 0.3 to 1 ms. A check that comes late may overdraw the budget by SHARED_DEBT_US; later starts get so
+ * much less. */
 enum { PUSHES_FAST = 100, PUSH_SLOW_MS = 200, BIRTH_CPU_MS = 10 };
 enum { SHARED_FULL_US = 1000, SHARED_PER_SECOND_US = 10000, SHARED_DEBT_US = 500000 };
 

@@ -33,7 +33,8 @@
 #include "rsd/tickets/judge.h"
 #include "rsd/tickets/record.h"
 
-/* What was used is read before anybody is served; the recorder is made when the secret is the desk's alone. */
+/* Read the used tickets before serving anybody. Fork the recorder after the desk, when the secret key is forgotten
+ * here, so that it never has it. */
 static int start_both(struct judge *judge, struct ticket_keys *keys, const struct desk_believes *believes, int listener,
                       struct err *err)
 {
