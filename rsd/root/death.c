@@ -54,19 +54,6 @@ bool death_at_own_rank(const struct root *root, const struct root_job *job)
     return root->mode == ORDER_MODE_RT && job->ranked && job->level == 0;
 }
 
-static bool has_more_than(const struct cgroup *group, size_t few)
-{
-    struct group_reader reader;
-    struct group_pids pids = {0};
-    bool more = group_reader_open(&reader, group->job_fd, false) == 0;
-    while (more && pids.count <= few)
-        more = group_reader_next(&reader, &pids) > 0;
-    more = pids.count > few;
-    group_reader_close(&reader);
-    group_pids_fini(&pids);
-    return more;
-}
-
 static struct order_rank errand_rank(const struct root *root, const struct root_job *job)
 {
     if (death_at_own_rank(root, job))
@@ -95,7 +82,7 @@ static _Noreturn void errand_child(const struct root *root, const struct root_jo
 static bool errand_start(const struct root *root, struct root_job *job)
 {
     pid_t pid;
-    if (!has_more_than(&job->group, FEW_KILLED))
+    if (!group_has_more_than(job->group.job_fd, FEW_KILLED))
         return false;
     pid = fork();
     if (pid == 0)

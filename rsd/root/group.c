@@ -245,6 +245,19 @@ int group_threads(int leaf_fd, struct group_pids *tids)
     return read_ids(leaf_fd, true, tids);
 }
 
+bool group_has_more_than(int leaf_fd, size_t few)
+{
+    struct group_reader reader;
+    struct group_pids pids = {0};
+    bool more = group_reader_open(&reader, leaf_fd, false) == 0;
+    while (more && pids.count <= few)
+        more = group_reader_next(&reader, &pids) > 0;
+    more = pids.count > few;
+    group_reader_close(&reader);
+    group_pids_fini(&pids);
+    return more;
+}
+
 void group_pids_sort(struct group_pids *pids)
 {
     if (pids->count > 0)

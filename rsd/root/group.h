@@ -52,6 +52,7 @@ int group_reader_open(struct group_reader *reader, int leaf_fd, bool threads);
 /* Appends to ids. 1: there may be more; 0: that was all; -errno. */
 int group_reader_next(struct group_reader *reader, struct group_pids *ids);
 void group_reader_close(struct group_reader *reader);
+bool group_has_more_than(int leaf_fd, size_t few); /* processes, without reading all of them */
 int group_pids_add(struct group_pids *pids, pid_t pid);
 void group_pids_sort(struct group_pids *pids);
 bool group_pids_have(const struct group_pids *pids, pid_t pid); /* sorted */
@@ -66,12 +67,12 @@ int group_freeze(const struct cgroup *group, bool frozen);
 bool group_frozen(const struct cgroup *group); /* every thread has stopped */
 /* Send signal to each process that is still in the leaf when it is sent. */
 int group_signal(const struct cgroup *group, int signal);
-/* Seconds of CPU and the peak of memory; -1 where not known. */
 /* What all processes of the job together may use from now on, none of it in swap space; when they need more the kernel
  * ends all of them. -errno: it cannot be, as without the controller. */
 int group_limit_memory(const struct cgroup *group, uint64_t bytes);
 /* The kernel has done so: what they used then. 0: it has not. */
 uint64_t group_memory_struck(const struct cgroup *group);
+/* Seconds of CPU and the peak of memory; -1 where not known. */
 void group_usage(const struct cgroup *group, double *cpu_seconds, int64_t *memory_peak_bytes);
 /* What the job as a whole (its supervisor too) weighs against other jobs, 1 to 10000, 100 being everybody's. -ENOENT:
  * there is no controller cpu. */

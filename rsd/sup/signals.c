@@ -25,19 +25,6 @@ enum { FEW = 10 /* 10 us and more for each */, ERRAND_S = 20, FD_LEAF = 3 };
 
 static const struct pace_limit signal_limit = {5, 200};
 
-static bool has_many(const struct sup *sup)
-{
-    struct group_reader reader;
-    struct group_pids pids = {0};
-    bool more = group_reader_open(&reader, sup->job_fd, false) == 0;
-    while (more && pids.count <= FEW)
-        more = group_reader_next(&reader, &pids) > 0;
-    more = pids.count > FEW;
-    group_reader_close(&reader);
-    group_pids_fini(&pids);
-    return more;
-}
-
 static void signal_all(int job_fd, int number)
 {
     const struct cgroup group = {.job_fd = job_fd, .sup_fd = -1, .events_fd = -1};
@@ -93,7 +80,7 @@ void signals_step(struct sup *sup, int64_t now)
         return;
     signal_queue_take(&sup->signals);
     pace_take(&sup->signal_pace, &signal_limit, now);
-    if (has_many(sup))
+    if (group_has_more_than(sup->job_fd, FEW))
         send_by_child(sup, number);
     else
         signal_all(sup->job_fd, number);

@@ -319,6 +319,25 @@ static void test_place_holds_with_its_keeper(void **state)
     close(dir);
 }
 
+static void test_more_than(void **state)
+{
+    char many[1200] = "";
+    int leaf = open(root, O_RDONLY | O_DIRECTORY);
+    (void)state;
+    assert_false(group_has_more_than(leaf, 0)); /* there is no such group */
+    put("cgroup.procs", "");
+    assert_false(group_has_more_than(leaf, 0));
+    put("cgroup.procs", "11\n12\n13\n");
+    assert_true(group_has_more_than(leaf, 2));
+    assert_false(group_has_more_than(leaf, 3));
+    for (int i = 0; i < 200; i++) /* more than one read(2) */
+        snprintf(many + strlen(many), sizeof(many) - strlen(many), "%d\n", 1000 + i);
+    put("cgroup.procs", many);
+    assert_true(group_has_more_than(leaf, 199));
+    assert_false(group_has_more_than(leaf, 200));
+    close(leaf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +352,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_turns_the_group_is_taken_back, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_settling_moves_processes, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_place_holds_with_its_keeper, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_more_than, make_root, remove_root),
     };
     return cmocka_run_group_tests_name("group", tests, NULL, NULL);
 }
