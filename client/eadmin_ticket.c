@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "client/eadmin.h"
+#include "lib/base/hex.h"
 #include "lib/pki/ca.h"
 #include "lib/pki/x509.h"
 #include "lib/ticket/keys.h"
@@ -47,7 +48,7 @@ static int certify(const struct ca *ca, const char *host, struct err *err)
         return err_set(err, -ENOENT, "there is no user elmer-ticket: run systemd-sysusers, then eadmin init again");
     if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
         return err_set(err, -errno, "%s", strerror(errno));
-    ticket_hex(hash, sizeof(hash), pin);
+    hex_write(hash, sizeof(hash), pin);
     pid = ticket_program_start(PROGRAM, args, user->pw_uid, user->pw_gid, in[0], out[1], -1, err);
     close(in[0]);
     close(out[1]);

@@ -5,17 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "libelmer/client.h"
 
 struct read {
     struct elmer_part part; /* first: what the caller sees */
     char bytes[];
 };
-
-static int digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 static int take_part(struct wire_message *answer, void *data)
 {
@@ -28,14 +24,9 @@ static int take_part(struct wire_message *answer, void *data)
     read = calloc(1, sizeof(*read) + count + 1);
     if (!read)
         return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        int high = digit(part->data[2 * i]), low = digit(part->data[2 * i + 1]);
-
-        if (high < 0 || low < 0) {
-            free(read);
-            return -EPROTO;
-        }
-        read->bytes[i] = (char)(high << 4 | low);
+    if (!hex_read_digits(part->data, (uint8_t *)read->bytes, count)) {
+        free(read);
+        return -EPROTO;
     }
     read->part = (struct elmer_part){.offset = part->offset, .size = part->size, .bytes = read->bytes, .count = count};
     free(*out);

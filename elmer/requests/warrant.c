@@ -14,6 +14,7 @@
 #include <sys/random.h>
 
 #include "elmer/requests/internal.h"
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
 #include "lib/ticket/keys.h"
 
@@ -78,7 +79,7 @@ void warrant_challenge(struct request *request)
     }
     client->challenged = true;
     client->challenged_ms = engine_now_ms();
-    ticket_hex(client->challenge, sizeof(client->challenge), text);
+    hex_write(client->challenge, sizeof(client->challenge), text);
     request_send(request, &message);
     request_end(request);
 }

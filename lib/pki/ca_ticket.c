@@ -6,6 +6,7 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "lib/pki/ca.h"
 #include "lib/pki/x509_internal.h"
 #include "lib/ticket/keys.h"
@@ -40,13 +41,13 @@ int ca_sign_ticket_key(const struct ca *ca, const char *host, const char *key, c
     uint8_t secret[TICKET_KEY_BYTES], bytes[TICKET_BYTES_MAX], raw[TICKET_KEY_BYTES], signature[TICKET_SIGNATURE_BYTES];
     int result = 0;
 
-    if (strlen(host) > TICKET_HOST_MAX || !ticket_unhex(key, raw, sizeof(raw)))
+    if (strlen(host) > TICKET_HOST_MAX || !hex_read(key, raw, sizeof(raw)))
         return err_set(err, -EINVAL, "this is no ticket key of a host");
     if (!raw_key(ca->key, secret, err) ||
         !ticket_sign_bytes(secret, bytes, ticket_certified_bytes(host, raw, bytes), signature))
         result = err_set(err, -EIO, "the ticket key cannot be certified");
     OPENSSL_cleanse(secret, sizeof(secret));
     if (result == 0)
-        ticket_hex(signature, sizeof(signature), certificate);
+        hex_write(signature, sizeof(signature), certificate);
     return result;
 }

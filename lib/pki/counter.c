@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "lib/base/file.h"
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
-#include "lib/pki/token.h"
 #include "lib/pki/x509_internal.h"
 
 #define COUNTER_FILE "elmer.counter"
@@ -80,7 +80,7 @@ static int hash_of(const char *ca, char text[HASH_TEXT + 1], struct err *err)
     int result = pki_sha256(ca, hash, err);
 
     if (result == 0)
-        token_hex(hash, sizeof(hash), text);
+        hex_write(hash, sizeof(hash), text);
     return result;
 }
 

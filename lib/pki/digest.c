@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/pki/token.h"
+#include "lib/base/hex.h"
 #include "lib/pki/x509.h"
 
 /* Frees context. */
@@ -20,7 +20,7 @@ static int finish(EVP_MD_CTX *context, int made, char digest[PKI_DIGEST_SIZE], s
     EVP_MD_CTX_free(context);
     if (!made)
         return err_set(err, -EIO, "no SHA-256");
-    token_hex(hash, sizeof(hash), digest);
+    hex_write(hash, sizeof(hash), digest);
     return 0;
 }
 

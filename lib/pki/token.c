@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "lib/base/hex.h"
+
 static const char prefix[] = "elmer1"; /* the digit is the version */
 static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
 
@@ -111,35 +113,7 @@ int token_decode(const char *text, size_t size, struct token *token, struct err 
     return 0;
 }
 
-void token_hex(const uint8_t *bytes, size_t size, char *text)
-{
-    for (size_t i = 0; i < size; i++) {
-        *text++ = "0123456789abcdef"[bytes[i] >> 4];
-        *text++ = "0123456789abcdef"[bytes[i] & 15];
-    }
-    *text = 0;
-}
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool token_unhex(const char *text, uint8_t *bytes, size_t size)
-{
-    if (strlen(text) != 2 * size)
-        return false;
-    for (size_t i = 0; i < size; i++) {
-        int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
-
-        if (high < 0 || low < 0)
-            return false;
-        bytes[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
-}
-
 void token_id(const struct token *token, char id[TOKEN_ID_SIZE])
 {
-    token_hex(token->id, sizeof(token->id), id);
+    hex_write(token->id, sizeof(token->id), id);
 }

@@ -30,8 +30,5 @@ void token_encode(const struct token *token, char text[TOKEN_TEXT_SIZE]);
 /* Strict: exactly what token_encode() makes. -EINVAL with a sentence about what is wrong; token is then untouched. */
 int token_decode(const char *text, size_t size, struct token *token, struct err *err);
 void token_id(const struct token *token, char id[TOKEN_ID_SIZE]);
-/* Lower-case hexadecimal and back; false unless text has exactly 2 * size such digits. */
-void token_hex(const uint8_t *bytes, size_t size, char *text);
-bool token_unhex(const char *text, uint8_t *bytes, size_t size);
 
 #endif

@@ -24,6 +24,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
 #include "lib/pki/x509.h"
 
@@ -85,7 +86,7 @@ static bool parse(struct stored *stored)
     stored->uses = 1;
     if (values[5] && (!parse_number(values[5], &stored->uses) || stored->uses < 1 || stored->uses > TOKEN_USES_MAX))
         return false;
-    return values[0] && token_unhex(values[0], stored->secret, sizeof(stored->secret)) &&
+    return values[0] && hex_read(values[0], stored->secret, sizeof(stored->secret)) &&
            parse_number(values[1], &stored->end_ms) && stored->hosts;
 }
 
@@ -121,7 +122,7 @@ int tokens_put(int ca_dir, const struct token *token, const char *const *hosts, 
         if (!str_valid_hostname(hosts[i]))
             result = err_set(err, -EINVAL, "\"%s\" is not the name of a host", hosts[i]);
     token_id(token, id);
-    token_hex(token->secret, sizeof(token->secret), secret);
+    hex_write(token->secret, sizeof(token->secret), secret);
     all = join_hosts(hosts, count);
     text = all ? str_format("secret %s\nmade %" PRId64 "\nend %" PRId64 "\nuses %d\nhosts %s\n", secret, now_ms, end_ms,
                             uses, all)
@@ -249,7 +250,7 @@ static void note_user(int used, const char *name, const struct stored *stored, c
 {
     char secret[2 * TOKEN_SECRET_BYTES + 1], *text;
 
-    token_hex(stored->secret, sizeof(stored->secret), secret);
+    hex_write(stored->secret, sizeof(stored->secret), secret);
     text = str_format("secret %s\nend %" PRId64 "\nhosts %s\nused %" PRId64 "\nhost %s\n", secret, stored->end_ms,
                       stored->hosts, now_ms, host);
     if (text)
@@ -291,7 +292,7 @@ int tokens_use(int ca_dir, const char *id, const char *host, bool taken, const c
     uint8_t bytes[TOKEN_ID_BYTES];
     int result, tokens = open_part(ca_dir, "tokens"), used = open_part(ca_dir, "used");
 
-    if (!token_unhex(id, bytes, sizeof(bytes)))
+    if (!hex_read(id, bytes, sizeof(bytes)))
         result = err_set(err, -EACCES, "this is not the id of a token");
     else if (tokens < 0 || used < 0)
         result = err_set(err, tokens < 0 ? tokens : used, "the CA has no directory of tokens");

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
 #include "lib/pki/token.h"
 #include "lib/pki/counter.h"
@@ -334,7 +335,7 @@ int pki_join_proof(const uint8_t *secret, size_t size, const char *host, const c
     free(text);
     if (!made)
         return pki_fail(err, -EIO, "cannot prove that the token is there");
-    token_hex(mac, sizeof(mac), proof);
+    hex_write(mac, sizeof(mac), proof);
     return 0;
 }
 
@@ -367,7 +368,7 @@ int pki_prove(const char *old_key, const char *request, char proof[PKI_PROOF_SIZ
                          size == sizeof(signature)))
         result = pki_fail(err, -EIO, "cannot sign with the present key");
     if (result == 0)
-        token_hex(signature, sizeof(signature), proof);
+        hex_write(signature, sizeof(signature), proof);
     free(text);
     EVP_MD_CTX_free(context);
     EVP_PKEY_free(pkey);
@@ -383,7 +384,7 @@ int pki_proof_check(const char *old_certificate, const char *request, const char
     int result = x ? 0 : -EINVAL;
 
     if (result == 0 &&
-        !(context && text && token_unhex(proof, signature, sizeof(signature)) &&
+        !(context && text && hex_read(proof, signature, sizeof(signature)) &&
           EVP_DigestVerifyInit(context, NULL, NULL, NULL, X509_get0_pubkey(x)) == 1 &&
           EVP_DigestVerify(context, signature, sizeof(signature), (const uint8_t *)text, strlen(text)) == 1))
         result = err_set(err, -EACCES, "the request for a new certificate is not signed by the key of the present one");

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
-#include "lib/ticket/keys.h"
 
 enum { OUT_MAX = 16 << 10 };
 
@@ -58,7 +58,7 @@ int run_desk_ask_pass(struct run_desk *desk, const uint8_t public_key[SEAL_KEY_B
 {
     char key[2 * SEAL_KEY_BYTES + 1];
     struct wire_message message = {.type = WIRE_pass_ask, .id = 1, .u.pass_ask.key = key};
-    ticket_hex(public_key, SEAL_KEY_BYTES, key);
+    hex_write(public_key, SEAL_KEY_BYTES, key);
     return ask(desk, &message, err);
 }
 
@@ -66,7 +66,7 @@ int run_desk_ask_look(struct run_desk *desk, uint64_t job, const uint8_t public_
 {
     char key[2 * SEAL_KEY_BYTES + 1];
     struct wire_message message = {.type = WIRE_pass_look, .id = 1, .u.pass_look = {.job = job, .key = key}};
-    ticket_hex(public_key, SEAL_KEY_BYTES, key);
+    hex_write(public_key, SEAL_KEY_BYTES, key);
     return ask(desk, &message, err);
 }
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
-#include "lib/ticket/keys.h"
 
 void bytes_put(struct bytes_writer *w, const void *bytes, size_t size)
 {
@@ -29,7 +29,7 @@ void bytes_put_text(struct bytes_writer *w, const char *text, size_t max)
 struct bytes_reader bytes_of_text(const char *text, uint8_t *bytes, size_t max)
 {
     size_t length = strnlen(text, 2 * max + 1);
-    bool good = length <= 2 * max && length % 2 == 0 && ticket_unhex(text, bytes, length / 2);
+    bool good = length <= 2 * max && length % 2 == 0 && hex_read(text, bytes, length / 2);
     return (struct bytes_reader){bytes, good ? length / 2 : 0, !good};
 }
 

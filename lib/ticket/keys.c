@@ -14,39 +14,12 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
 
 #define COUNTER_MAX (UINT64_C(1) << 62)
 
 enum { FILE_BYTES = 1024, RESERVE = 1000 };
-
-void ticket_hex(const uint8_t *bytes, size_t size, char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < size; i++) {
-        *text++ = digits[bytes[i] >> 4];
-        *text++ = digits[bytes[i] & 15];
-    }
-    *text = 0;
-}
-
-static int digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool ticket_unhex(const char *text, uint8_t *bytes, size_t size)
-{
-    if (strlen(text) != 2 * size)
-        return false;
-    for (size_t i = 0; i < size; i++) {
-        int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        bytes[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
-}
 
 /* The line without its end; -EINVAL. */
 static int read_line(int dir, const char *name, char **line, struct err *err)
@@ -71,7 +44,7 @@ static int make_key(struct ticket_keys *keys, struct err *err)
     int result;
     if (!ticket_key_create(keys->secret, keys->key))
         return err_set(err, -EIO, "a ticket key cannot be made");
-    ticket_hex(keys->secret, sizeof(keys->secret), text);
+    hex_write(keys->secret, sizeof(keys->secret), text);
     text[TICKET_HEX_KEY - 1] = '\n';
     text[TICKET_HEX_KEY] = 0;
     result = file_write(keys->dir, "counter", "0\n", 0600, err); /* a key without it has lost it */
@@ -90,7 +63,7 @@ static int load_key(struct ticket_keys *keys, struct err *err)
         return make_key(keys, err);
     if (result < 0)
         return err_set(err, result, "%s", none.text);
-    if (!ticket_unhex(line, keys->secret, sizeof(keys->secret)) || !ticket_key_of(keys->secret, keys->key))
+    if (!hex_read(line, keys->secret, sizeof(keys->secret)) || !ticket_key_of(keys->secret, keys->key))
         result = err_set(err, -EINVAL,
                          "key is damaged: remove it, and join again (rsd --join, on the queue host eadmin "
                          "init)");
@@ -117,10 +90,10 @@ static void load_certificate(struct ticket_keys *keys)
     rest = line;
     for (size_t i = 0; i < 4 && rest; i++)
         word[i] = strsep(&rest, " ");
-    keys->certified = word[3] && !rest && strcmp(word[0], keys->host) == 0 && ticket_unhex(word[1], key, sizeof(key)) &&
+    keys->certified = word[3] && !rest && strcmp(word[0], keys->host) == 0 && hex_read(word[1], key, sizeof(key)) &&
                       memcmp(key, keys->key, sizeof(key)) == 0 &&
-                      ticket_unhex(word[2], keys->authority, sizeof(keys->authority)) &&
-                      ticket_unhex(word[3], keys->certificate, sizeof(keys->certificate)) &&
+                      hex_read(word[2], keys->authority, sizeof(keys->authority)) &&
+                      hex_read(word[3], keys->certificate, sizeof(keys->certificate)) &&
                       certificate_holds(keys, keys->authority, keys->certificate);
     free(line);
 }
@@ -139,9 +112,9 @@ int ticket_keys_certify(struct ticket_keys *keys, const uint8_t authority[TICKET
     int result;
     if (!certificate_holds(keys, authority, certificate))
         return err_set(err, -EACCES, "the certificate of the ticket key is not of this cluster's CA");
-    ticket_hex(keys->key, sizeof(keys->key), key);
-    ticket_hex(authority, TICKET_KEY_BYTES, of_ca);
-    ticket_hex(certificate, TICKET_SIGNATURE_BYTES, signature);
+    hex_write(keys->key, sizeof(keys->key), key);
+    hex_write(authority, TICKET_KEY_BYTES, of_ca);
+    hex_write(certificate, TICKET_SIGNATURE_BYTES, signature);
     snprintf(line, sizeof(line), "%s %s %s %s\n", keys->host, key, of_ca, signature);
     result = file_write(keys->dir, "certificate", line, 0600, err);
     if (result < 0)

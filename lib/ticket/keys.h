@@ -43,7 +43,4 @@ enum { TICKET_NUMBERS_MAX = TASKS_MAX };
 int ticket_counter_next(const struct ticket_keys *keys, struct ticket_counter *counter, uint32_t count,
                         uint64_t *number, struct err *err);
 
-void ticket_hex(const uint8_t *bytes, size_t size, char *text); /* 2 * size digits and NUL */
-bool ticket_unhex(const char *text, uint8_t *bytes, size_t size);
-
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
 #include "lib/ticket/bytes.h"
 #include "lib/ticket/keys.h"
@@ -39,7 +40,7 @@ void pass_encode(const struct pass *pass, char *out)
     uint8_t bytes[PASS_BYTES_MAX];
     struct bytes_writer w = {bytes, signed_bytes(pass, bytes)};
     bytes_put(&w, pass->signature, sizeof(pass->signature));
-    ticket_hex(bytes, w.size, out);
+    hex_write(bytes, w.size, out);
 }
 
 bool pass_decode(const char *text, struct pass *pass)

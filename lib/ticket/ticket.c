@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
 
 static const char head[] = "elmer ticket 1\n", key_head[] = "elmer ticket key 1\n";
@@ -108,15 +109,10 @@ size_t ticket_certified_bytes(const char *host, const uint8_t key[TICKET_KEY_BYT
 
 void ticket_encode(const struct ticket *ticket, char *out)
 {
-    static const char digits[] = "0123456789abcdef";
     uint8_t bytes[TICKET_BYTES_MAX];
     struct writer w = {bytes, ticket_signed_bytes(ticket, bytes)};
     put(&w, ticket->signature, sizeof(ticket->signature));
-    for (size_t i = 0; i < w.size; i++) {
-        *out++ = digits[bytes[i] >> 4];
-        *out++ = digits[bytes[i] & 15];
-    }
-    *out = 0;
+    hex_write(bytes, w.size, out);
 }
 
 /* ---- from bytes ---- */
@@ -168,22 +164,11 @@ static void get_text(struct reader *r, char *out, size_t max)
     out[length] = 0;
 }
 
-static int digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Returns how many bytes; 0: it is no text of a ticket. */
 static size_t unhex(const char *text, size_t length, uint8_t *bytes)
 {
-    if (length > TICKET_TEXT_MAX || length % 2)
+    if (length > TICKET_TEXT_MAX || length % 2 || !hex_read_digits(text, bytes, length / 2))
         return 0;
-    for (size_t i = 0; i < length / 2; i++) {
-        int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return 0;
-        bytes[i] = (uint8_t)(high << 4 | low);
-    }
     return length / 2;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
 #include "lib/ticket/bytes.h"
 #include "lib/ticket/keys.h"
@@ -38,7 +39,7 @@ void warrant_encode(const struct warrant *warrant, char *out)
     uint8_t bytes[WARRANT_BYTES_MAX];
     struct bytes_writer w = {bytes, signed_bytes(warrant, bytes)};
     bytes_put(&w, warrant->signature, sizeof(warrant->signature));
-    ticket_hex(bytes, w.size, out);
+    hex_write(bytes, w.size, out);
 }
 
 bool warrant_decode(const char *text, struct warrant *warrant)

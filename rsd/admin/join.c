@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
+#include "lib/base/hex.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/net/address.h"
@@ -149,7 +150,7 @@ static pid_t begin_ticket_key(const struct plan *plan, char key[NET_TICKET_KEY_S
     int in[2] = {-1, -1}, out[2] = {-1, -1};
     pid_t pid = -ENOENT;
 
-    token_hex(plan->token.pin, TOKEN_PIN_BYTES, pin);
+    hex_write(plan->token.pin, TOKEN_PIN_BYTES, pin);
     if (!entry || entry->pw_uid == 0)
         err_set(&err, -ENOENT, "there is no user elmer-ticket: run systemd-sysusers");
     else if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)

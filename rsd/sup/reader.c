@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
 #include "rsd/root/group.h"
 #include "rsd/root/sched.h"
@@ -195,12 +196,7 @@ static void tell_part(struct sup *sup)
     char text[200] = "";
     size_t count = reader->size - sizeof(head);
     memcpy(&head, reader->bytes, sizeof(head));
-    for (size_t i = 0; i < count; i++) {
-        unsigned char byte = (unsigned char)reader->bytes[sizeof(head) + i];
-        data[2 * i] = "0123456789abcdef"[byte >> 4];
-        data[2 * i + 1] = "0123456789abcdef"[byte & 15];
-    }
-    data[2 * count] = '\0';
+    hex_write((const uint8_t *)reader->bytes + sizeof(head), count, data);
     if (head.error == NO_FILE)
         snprintf(text, sizeof(text), "the output goes to what is no file with an end, such as a terminal or /dev/null");
     else if (head.error)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/log.h"
 #include "lib/pki/x509.h"
 #include "lib/ticket/keys.h"
@@ -17,7 +18,7 @@
 static int tell_key(const struct ticket_keys *keys, struct err *err)
 {
     char line[TICKET_HEX_KEY + 1];
-    ticket_hex(keys->key, sizeof(keys->key), line);
+    hex_write(keys->key, sizeof(keys->key), line);
     line[TICKET_HEX_KEY - 1] = '\n';
     if (write(TICKET_FD_SECOND, line, TICKET_HEX_KEY) != TICKET_HEX_KEY)
         return err_set(err, -EIO, "it cannot be told");
@@ -45,7 +46,7 @@ static int keep(struct ticket_keys *keys, char *answer, const char *pin, struct 
         return err_set(err, -EINVAL, "the answer is damaged");
     *ca++ = 0;
     result = pki_sha256(ca, sha256, err);
-    ticket_hex(sha256, sizeof(sha256), hash);
+    hex_write(sha256, sizeof(sha256), hash);
     if (result == 0 && strcmp(hash, pin) != 0)
         result = err_set(err, -EACCES, "the CA is not the one of the token");
     if (result == 0)
@@ -54,7 +55,7 @@ static int keep(struct ticket_keys *keys, char *answer, const char *pin, struct 
         return result;
     if (keys->certified && memcmp(keys->authority, authority, sizeof(authority)) != 0)
         (void)unlinkat(keys->dir, "certificate", 0); /* of a cluster that the host has left: believed no longer */
-    if (!ticket_unhex(answer, certificate, sizeof(certificate)))
+    if (!hex_read(answer, certificate, sizeof(certificate)))
         return err_set(err, -EINVAL, "elmer has certified no key: it is of a version without tickets");
     return ticket_keys_certify(keys, authority, certificate, err);
 }

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/service.h"
 #include "lib/ticket/pass.h"
 #include "rsd/root/group.h"
@@ -85,7 +86,7 @@ int desk_pass(const struct ticket_keys *keys, const struct desk_asker *asker, co
 {
     struct pass pass = {.uid = asker->uid};
     int result;
-    if (!ticket_unhex(public_key, pass.public_key, sizeof(pass.public_key)))
+    if (!hex_read(public_key, pass.public_key, sizeof(pass.public_key)))
         return err_set(err, -EINVAL, "its key is none");
     result = find_job(asker->socket, asker->pid, &pass, err);
     return result < 0 ? result : give(keys, asker, &pass, out, err);
@@ -95,7 +96,7 @@ int desk_pass_to_look(const struct ticket_keys *keys, const struct desk_asker *a
                       const char *public_key, char *out, struct err *err)
 {
     struct pass pass = {.looks = true, .job = job, .uid = asker->uid};
-    if (job == 0 || !ticket_unhex(public_key, pass.public_key, sizeof(pass.public_key)))
+    if (job == 0 || !hex_read(public_key, pass.public_key, sizeof(pass.public_key)))
         return err_set(err, -EINVAL, "its key is none, or no job is named");
     return give(keys, asker, &pass, out, err);
 }

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hex.h"
 #include "lib/base/log.h"
 #include "lib/ticket/keys.h"
 
@@ -77,7 +78,7 @@ int record_load(int used, struct ticket_window *window, struct err *err)
     uint8_t key[TICKET_KEY_BYTES];
     lock(used);
     while (result == 0 && dir && blocks && (entry = readdir(dir))) {
-        int fd = ticket_unhex(entry->d_name, key, sizeof(key))
+        int fd = hex_read(entry->d_name, key, sizeof(key))
                      ? openat(used, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
                      : -1;
         if (fd >= 0) {
@@ -132,7 +133,7 @@ static int file_of(struct files *files, int used, const uint8_t *key)
             return files->items[i].fd;
     if (files->count == OPEN_FILES)
         sync_all(files);
-    ticket_hex(key, TICKET_KEY_BYTES, name);
+    hex_write(key, TICKET_KEY_BYTES, name);
     fd = openat(used, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd >= 0) {
         files->items[files->count].fd = fd;

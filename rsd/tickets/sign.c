@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
 #include "lib/job/lines.h"
 #include "lib/job/variables.h"
@@ -152,7 +153,7 @@ int desk_warrant(const struct ticket_keys *keys, const struct wire_warrant_ask *
         return err_set(err, -EINVAL,
                        "the key of this host's tickets is not certified: let it join again (rsd --join), on the queue "
                        "host eadmin init");
-    if (!ticket_unhex(ask->challenge, warrant.challenge, sizeof(warrant.challenge)))
+    if (!hex_read(ask->challenge, warrant.challenge, sizeof(warrant.challenge)))
         return err_set(err, -EINVAL, "elmer's challenge is none");
     snprintf(warrant.host, sizeof(warrant.host), "%s", keys->host);
     snprintf(warrant.user, sizeof(warrant.user), "%s", user);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hex.h"
 #include "lib/ticket/keys.h"
 #include "lib/wire/channel.h"
 #include "tests/daemon/terminal_lab.h"
@@ -57,7 +58,7 @@ static void answer(const char *dir, struct channel *channel, const struct wire_m
         claim.job = request->u.pass_look.job;
     if (request->type == WIRE_pass_ask || request->type == WIRE_pass_look) {
         const char *hex = claim.is_process ? request->u.pass_ask.key : request->u.pass_look.key;
-        assert_true(ticket_unhex(hex, key, sizeof(key)));
+        assert_true(hex_read(hex, key, sizeof(key)));
         make_pass(&claim, key, text);
         message.u.pass.pass = text;
     } else if (request->type == WIRE_pass_check && access(deny, F_OK) < 0) {

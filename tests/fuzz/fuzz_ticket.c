@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
 #include "lib/ticket/keys.h"
 #include "lib/ticket/ticket.h"
@@ -123,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t bytes = size < TICKET_BYTES_MAX ? size : TICKET_BYTES_MAX;
     char *text;
 
-    ticket_hex(data, bytes, hex);
+    hex_write(data, bytes, hex);
     read_text(hex, &input);
     input = (struct input){data, size};
     text = input_line(&input);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "lib/pki/token.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -51,7 +52,7 @@ static void round_trip(struct input *input)
     FUZZ_CHECK(token_decode(text, strlen(text), &again, &err) == 0, "%s: %s", text, err.text);
     FUZZ_CHECK(memcmp(&token, &again, sizeof(token)) == 0, "another token: %s", text);
     token_id(&token, hex);
-    FUZZ_CHECK(token_unhex(hex, id, sizeof(id)) && memcmp(id, token.id, sizeof(id)) == 0, "id %s", hex);
+    FUZZ_CHECK(hex_read(hex, id, sizeof(id)) && memcmp(id, token.id, sizeof(id)) == 0, "id %s", hex);
     if ((char)other == text[at])
         return;
     text[at] = (char)other;
@@ -67,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     decode_any(data, size);
     round_trip(&input);
     text = input_line(&input);
-    (void)token_unhex(text, hex, sizeof(hex));
+    (void)hex_read(text, hex, sizeof(hex));
     free(text);
     return 0;
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/log.h"
 #include "lib/ticket/keys.h"
 #include "lib/ticket/warrant.h"
@@ -235,7 +236,7 @@ static void sign(const char *host, uint32_t uid, const char *user, const char *c
     uint8_t bytes[TICKET_BYTES_MAX];
     snprintf(w.host, sizeof(w.host), "%s", bed_signing.host ? bed_signing.host : host);
     snprintf(w.user, sizeof(w.user), "%s", user);
-    assert_true(ticket_unhex(challenge, w.challenge, sizeof(w.challenge)));
+    assert_true(hex_read(challenge, w.challenge, sizeof(w.challenge)));
     assert_true(ticket_digest_text(bed_signing.request, w.request));
     assert_true(ticket_sign_bytes(ca_secret, bytes, ticket_certified_bytes(w.host, key, bytes), w.certificate));
     if (bed_signing.spoil)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/str.h"
 #include "lib/ticket/keys.h"
 #include "tests/unit/lib/pki/pki_bed.h"
@@ -21,7 +22,7 @@ static void ask(struct rig *rig, const struct token *token, struct asked *asked)
     char *proven;
 
     assert_true(ticket_key_create(asked->secret, asked->raw));
-    ticket_hex(asked->raw, sizeof(asked->raw), asked->key);
+    hex_write(asked->raw, sizeof(asked->raw), asked->key);
     token_id(token, asked->id);
     proven = str_format("%s%s", rig->request, asked->key);
     assert_int_equal(pki_join_proof(token->secret, sizeof(token->secret), "ws2", proven, asked->proof, &err), 0);
@@ -43,7 +44,7 @@ static void a_ticket_key_is_certified_with_the_host(void **state)
                      0);
     assert_int_equal(pki_verify(certificate, rig->ca.certificate, &err), 0);
     assert_int_equal(pki_public_key(rig->ca.certificate, authority, &err), 0);
-    assert_true(ticket_unhex(ticket, signature, sizeof(signature)));
+    assert_true(hex_read(ticket, signature, sizeof(signature)));
     assert_true(ticket_signature_holds(authority, bytes, ticket_certified_bytes("ws2", asked.raw, bytes), signature));
     assert_false(ticket_signature_holds(authority, bytes, ticket_certified_bytes("ws3", asked.raw, bytes), signature));
     free(certificate);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hex.h"
 #include "lib/ticket/pass.h"
 #include "lib/ticket/warrant.h"
 #include "libelmer/client.h"
@@ -75,7 +76,7 @@ static void passes_to_look(void **state)
     struct wire_message answer;
     struct channel channel;
     (void)state;
-    ticket_hex(bytes, sizeof(bytes), key);
+    hex_write(bytes, sizeof(bytes), key);
     question.u.pass_look.key = key;
     assert_int_equal(channel_init(&channel, connect_in_silence(), WIRE_FROM_ROOT, 1 << 16), 0);
     channel.minor = WIRE_TICKET_MINOR;
