@@ -237,7 +237,7 @@ static void test_signal(void **data)
     assert_non_null(strstr(w->stderr_text, "1.6"));
 }
 
-static void answer_array(struct world *w)
+static void answer_three_tasks(struct world *w)
 {
     struct wire_message query = peer_expect(&w->elmer, WIRE_query);
     struct wire_job_view view = view_of(57, "array", "started");
@@ -268,7 +268,7 @@ static void test_signal_tasks(void **data)
 
     RUN(w, "ekill", "--signal", "USR1", "57[1-3]");
     accept_command(w);
-    answer_array(w);
+    answer_three_tasks(w);
     answer_refused(w, 58, WIRE_CODE_WRONG_STATE, "job 58 has ended already");
     assert_int_equal(answer_done(w, WIRE_signal_job), 59);
     answer_refused(w, 60, WIRE_CODE_WRONG_STATE, "task 57[3] waits");
@@ -276,21 +276,21 @@ static void test_signal_tasks(void **data)
     assert_string_equal(w->stderr_text, "ekill: so it is\n");
     RUN(w, "ekill", "--signal", "USR1", "57[1,3]");
     accept_command(w);
-    answer_array(w);
+    answer_three_tasks(w);
     answer_refused(w, 58, WIRE_CODE_WRONG_STATE, "job 58 has ended already");
     answer_refused(w, 60, WIRE_CODE_WRONG_STATE, "task 57[3] waits");
     assert_int_equal(finish(w), 3);
     assert_string_equal(w->stderr_text, "ekill: none of the tasks 57[1,3] runs: no process can get a signal\n");
     RUN(w, "ekill", "--signal", "USR1", "57[2-3]");
     accept_command(w);
-    answer_array(w);
+    answer_three_tasks(w);
     answer_refused(w, 59, WIRE_CODE_REFUSED, "not for this one");
     answer_refused(w, 60, WIRE_CODE_WRONG_STATE, "task 57[3] waits");
     assert_int_equal(finish(w), 1);
     assert_string_equal(w->stderr_text, "ekill: not for this one\n");
     RUN(w, "ekill", "--signal", "USR1", "57[3]");
     accept_command(w);
-    answer_array(w);
+    answer_three_tasks(w);
     answer_refused(w, 60, WIRE_CODE_WRONG_STATE, "task 57[3] waits");
     assert_int_equal(finish(w), 3);
     assert_string_equal(w->stderr_text, "ekill: task 57[3] waits\n");
