@@ -181,13 +181,6 @@ static int64_t now_ms(void)
     return mono_ms(mono_now());
 }
 
-void clients_worked(struct clients *clients, uint32_t uid, double used_ms)
-{
-    struct quota *quota = quota_of(clients->quotas, uid, now_ms());
-    if (quota)
-        quota_worked(quota, now_ms(), used_ms);
-}
-
 /* Of elmer's own socket: root of this host, and administrators as far as they are known without asking, must be able to
  * help. */
 static bool is_exempt(const struct clients *clients, uint32_t uid)

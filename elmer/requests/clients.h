@@ -59,8 +59,6 @@ void client_stall(struct client *client);
 bool client_keep(struct client *client, size_t bytes, char text[QUOTA_TEXT]);
 /* quota: that of the client then, which may have gone; NULL: none. */
 void clients_give(struct clients *clients, struct quota *quota, size_t bytes);
-/* So much CPU time has gone into lists for this user. */
-void clients_worked(struct clients *clients, uint32_t uid, double used_ms);
 
 /* A message relay, relay_closed or relay_room of a host. */
 void clients_relay(struct clients *clients, int host, bool queue_host, struct wire_message *message);

@@ -41,21 +41,21 @@ static void go_on(struct request *request, int64_t in_ms)
 
 /* ---- work ---- */
 
-/* The request may be over and its client gone when it has been done. */
+/* The request may be over and its client gone when it has been done; its user's quota is there for longer. */
 struct work {
-    struct clients *clients;
-    uint32_t uid;
+    struct quota *quota; /* NULL: without limits */
     int64_t begin_ns;
 };
 
 static struct work work_begin(const struct request *request)
 {
-    return (struct work){request->requests->clients, request->uid, thread_time_ns()};
+    return (struct work){request->client ? request->client->quota : NULL, thread_time_ns()};
 }
 
 static void work_end(const struct work *work)
 {
-    clients_worked(work->clients, work->uid, (double)(thread_time_ns() - work->begin_ns) / 1e6);
+    if (work->quota)
+        quota_worked(work->quota, engine_now_ms(), (double)(thread_time_ns() - work->begin_ns) / 1e6);
 }
 
 static bool must_wait(struct request *request)

@@ -18,7 +18,6 @@
 #include "elmer/membership/signer.h"
 #include "elmer/requests/users.h"
 #include "lib/base/clock.h"
-#include "lib/net/rest.h"
 #include "tests/fuzz/fuzz_store.h"
 #include "tests/fuzz/links.h"
 
@@ -120,20 +119,6 @@ void uv_close(uv_handle_t *handle, uv_close_cb callback)
         world.timer_ms = -1;
     if (callback)
         callback(handle);
-}
-
-/* ---- in place of rest.c: nobody is kept from the CPU ---- */
-
-int rest_begin(struct rest *rest, uv_loop_t *loop)
-{
-    (void)rest;
-    (void)loop;
-    return 0;
-}
-
-void rest_end(struct rest *rest)
-{
-    (void)rest;
 }
 
 /* ---- in place of signer.c and renewals.c ---- */

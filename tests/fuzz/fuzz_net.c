@@ -13,7 +13,6 @@
 #include <sys/resource.h>
 
 #include "lib/base/clock.h"
-#include "lib/net/rest.h"
 #include "rsd/net/net.h"
 #include "tests/fuzz/links.h"
 
@@ -168,20 +167,6 @@ void uv_close(uv_handle_t *handle, uv_close_cb callback)
         timer->handle = NULL;
     if (callback)
         callback(handle);
-}
-
-/* ---- in place of rest.c: nobody is kept from the CPU ---- */
-
-int rest_begin(struct rest *rest, uv_loop_t *loop)
-{
-    (void)rest;
-    (void)loop;
-    return 0;
-}
-
-void rest_end(struct rest *rest)
-{
-    (void)rest;
 }
 
 /* A worker does its work at once and is heard of later. */
