@@ -104,17 +104,25 @@ static void a_plan_of_another_size_makes_it_begin_anew(void **data)
     assert_int_equal(wait_for_rsd(w), SERVICE_AGAIN);
 }
 
+/* Before it is looked at. */
+static void come_and_go(struct world *w)
+{
+    kill(w->rsd, SIGSTOP);
+    close(connect_to(w, "net.sock"));
+    kill(w->rsd, SIGCONT);
+}
+
 /* As one that is killed while it joins. */
 static void who_goes_at_once_is_not_waited_for(void **data)
 {
     struct world *w = *data;
 
     assert_int_equal(service_plan_write(w->dir, NET_PLAN_FILE, &w->plan, sizeof(w->plan)), 0);
-    close(connect_to(w, "net.sock"));
+    come_and_go(w);
     assert_true(join(w));
     greet(w);
     root_ends(w);
-    close(connect_to(w, "net.sock"));
+    come_and_go(w);
     assert_true(join(w));
     greet(w);
 }
