@@ -4,6 +4,7 @@
 . "$(dirname "$0")/jobs.sh"
 . "$(dirname "$0")/mpi.sh"
 
+MPI_LIMIT=300s # sixteen ranks of Open MPI on each host poll for a minute where four hosts share two CPUs
 build_mpi
 lab_up 4 --cpus 2 --elmer 'allocator = v1' --rsd 'tickets = require'
 install_programs

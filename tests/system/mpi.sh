@@ -3,7 +3,7 @@
 #
 #   build_mpi                 as $tmp/mpi.openmpi and $tmp/mpi.mpich; skips the file where a compiler is missing
 #   give_mpi                  to all nodes, as /home/mpi.openmpi and /home/mpi.mpich
-#   run NPROCS [ARG..] COMMAND..      a job of alice with this command, its output in $tmp/out; its status
+#   run NPROCS [ARG..] COMMAND..      a job of alice with this command, its output in $tmp/out; its status. Its limit: $MPI_LIMIT
 #
 # shellcheck disable=SC2154 # variables of lib.sh
 build_mpi() {
@@ -23,7 +23,7 @@ give_mpi() {
 run() {
     local rc
     as alice 1 rm -f out
-    as alice 1 esubmit -t 60s -w -o /home/alice/out "$@" >/dev/null 2>&1
+    as alice 1 esubmit -t "${MPI_LIMIT:-60s}" -w -o /home/alice/out "$@" >/dev/null 2>&1
     rc=$?
     as alice 1 cat out | grep -v "Warning: setpgid" >"$tmp/out" # Open MPI: its agent was quicker than it
     return $rc
