@@ -126,7 +126,6 @@ static void kill_again(struct root *root, struct root_job *job, int64_t now)
         log_error("job=%s: cannot kill its group: %s", job->name, strerror(-result));
     if (now >= job->deadline_ms && !job->stuck_logged) {
         job->stuck_logged = true;
-        weights_apply(root, false);
         log_warning("job=%s: processes live on %d s after SIGKILL, probably waiting for a disk or a file server; "
                     "trying again until they are gone",
                     job->name, STUCK_MS / 1000);

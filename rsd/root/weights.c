@@ -23,10 +23,10 @@ static bool counts(const struct root_job *job)
     return job->ranked && job->state < JOB_CLOSING;
 }
 
-/* It needs little, and all others wait for its end; but not of one that a disk or a file server holds. */
+/* It needs little, and all others wait for its end. */
 static bool is_dying(const struct root_job *job)
 {
-    return job->state == JOB_KILLING && !job->stuck_logged;
+    return job->state == JOB_KILLING;
 }
 
 /* In mode idle the first job is in SCHED_OTHER itself. */
