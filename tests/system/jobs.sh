@@ -116,7 +116,9 @@ says_why() { [[ $(why_queued "$1") =~ ^$2$ ]]; } # ID REGEX
 # Prints a ticket of alice on that node, signed while it is a host of another cluster, which calls its hosts the same. Then all is as before.
 ticket_of_another_cluster() { # NODE
     on "$1" sh -c 'systemctl stop rsd && mv /var/lib/elmer-ticket /var/lib/elmer-ticket.own && systemctl start rsd &&
-        eadmin init --hosts ws1,ws2 --listen "$(hostname)" && systemctl restart rsd' >"$tmp/another" 2>&1 || diag "$(cat "$tmp/another")"
+        mv /etc/elmer/rsd.conf.d/50-join.conf /etc/elmer/joined && # eadmin refuses to divide a cluster
+        eadmin init --hosts ws1,ws2 --listen "$(hostname)" && mv /etc/elmer/joined /etc/elmer/rsd.conf.d/50-join.conf &&
+        systemctl restart rsd' >"$tmp/another" 2>&1 || diag "$(cat "$tmp/another")"
     as alice "$1" /home/hostile-net ticket
     on "$1" sh -c 'systemctl stop rsd && rm -rf /var/lib/elmer-ticket /var/lib/elmer-ca /etc/elmer/elmer.conf.d/50-init.conf &&
         mv /var/lib/elmer-ticket.own /var/lib/elmer-ticket && systemctl start rsd' >"$tmp/another" 2>&1 || diag "$(cat "$tmp/another")"
