@@ -64,8 +64,8 @@ on 1 eadmin resume ws2 >/dev/null
 # ---- the store ----
 is 'eadmin log: all of it' "$(on 1 eadmin log --json | python3 -c 'import json, sys
 print(*[(d["what"] + ":" + str(d["host"] or d["user"]) + ":" + d["by"] + ":" + d["from"]) for d in json.load(sys.stdin)["decisions"]])')" \
-    'ended:alice:carol:ws3 drained:ws2:carol:ws1 drained:ws3:carol:ws1 resumed:ws2:carol:ws1 resumed:ws3:carol:ws1 drained:ws2:root:ws1 ended:alice:root:ws1 resumed:ws2:root:ws1'
-like 'for people' "$(as carol 1 eadmin log | sed -n 3p)" '^20[0-9-]+ [0-9:]+ +carol +ws1 +drained +host ws2 +new "disk"$'
+    'token-made:None:root:ws1 token-made:None:root:ws1 ended:alice:carol:ws3 drained:ws2:carol:ws1 drained:ws3:carol:ws1 resumed:ws2:carol:ws1 resumed:ws3:carol:ws1 drained:ws2:root:ws1 ended:alice:root:ws1 resumed:ws2:root:ws1'
+like 'for people' "$(as carol 1 eadmin log | sed -n 5p)" '^20[0-9-]+ [0-9:]+ +carol +ws1 +drained +host ws2 +new "disk"$'
 is 'only what is later' "$(on 1 eadmin log --since 2099-01-01 | wc -l)" 1
 is 'as the schema says' "$(on 1 eadmin log --json | schema)" ''
 is 'the hosts, too' "$(on 1 eadmin hosts --json | schema)" ''
