@@ -71,7 +71,11 @@ static void find(const struct request *request, struct target *target)
     record_destroy(task);
 }
 
+/* What a message to a host costs elmer, whenever it is written; a share of what its user may cause (quota_worked()). */
+#define MESSAGE_MS 0.05
+
 struct sent {
+    int messages;
     int run, told;     /* jobs: those that run, and those of which a host gets it */
     int hosts, partly; /* that have no link and get nothing; jobs of which some have none */
 };
@@ -81,6 +85,7 @@ static void send_signal(struct engine *engine, uint64_t job, int number, struct 
     int away, hosts = engine_signal(engine, job, number, &away);
     if (hosts < 0)
         return;
+    sent->messages += hosts;
     sent->run++;
     sent->told += hosts > 0;
     sent->hosts += away;
@@ -99,6 +104,18 @@ static struct sent send_all(struct engine *engine, uint64_t job, int number)
     while (cursor < last && (task = core_next_job(core, &cursor)) && task->id <= last)
         send_signal(engine, task->id, number, &sent);
     return sent;
+}
+
+/* One request is a message for each task that runs, so these are counted. The request is answered. */
+static bool is_too_often(struct request *request, const struct target *target)
+{
+    struct quota *quota = target->array ? request->client->quota : NULL;
+    int64_t wait_ms = quota ? quota_work_wait(quota, engine_now_ms()) : 0;
+    if (wait_ms > 0)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "too many signals and lists: elmer has spent its time for you; try again in %" PRId64 " s",
+                      wait_ms / 1000 + 1);
+    return wait_ms > 0;
 }
 
 /* The request is answered. */
@@ -148,11 +165,13 @@ void signal_begin(struct request *request)
     struct decision decision;
     struct target target;
     find(request, &target);
-    if (refused(request, &target))
+    if (refused(request, &target) || is_too_often(request, &target))
         return;
     decide_begin(request, "signalled", &decision);
     snprintf(decision.text, sizeof(decision.text), "signal %" PRIu64, number);
     struct sent sent = send_all(engine, request->job, (int)number);
+    if (target.array && request->client->quota)
+        quota_worked(request->client->quota, engine_now_ms(), MESSAGE_MS * sent.messages);
     if (!sent.run) {
         request_error(request, WIRE_CODE_WRONG_STATE,
                       target.array ? "no task of %s runs: no process of it can get a signal"

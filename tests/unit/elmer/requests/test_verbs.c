@@ -109,6 +109,22 @@ static void test_signal_array(void **state)
     assert_int_equal(fake_engine.nsignalled, 6);
 }
 
+/* A request is many messages, and costs their user that. */
+static void test_signal_array_too_often(void **state)
+{
+    (void)state;
+    add_array(JOB_QUEUED, JOB_RUNNING, JOB_RUNNING);
+    int link = bed_client(ALICE);
+    fake_engine.signals = 40000; /* hosts of each of the two tasks */
+    bed_say(link, WIRE_signal_job, 57);
+    assert_string_equal(heard(link, WIRE_done)->u.done.text, "signal 10 is sent to 2 tasks of array 57");
+    bed_say(link, WIRE_signal_job, 57);
+    assert_string_equal(heard_error(link, "too many signals and lists"), WIRE_CODE_REFUSED);
+    assert_int_equal(fake_engine.nsignalled, 2);
+    bed_say(link, WIRE_signal_job, 62); /* one message, as other requests */
+    assert_string_equal(heard(link, WIRE_done)->u.done.text, "signal 10 is sent to job 62");
+}
+
 /* No task that starts, or has ended. */
 static void test_signal_array_that_runs_not(void **state)
 {
@@ -153,6 +169,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_signal, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_signal_of_others, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_signal_array, bed_setup, bed_teardown),
+        cmocka_unit_test_setup_teardown(test_signal_array_too_often, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_signal_array_that_runs_not, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_signal_task, bed_setup, bed_teardown),
     };
