@@ -139,7 +139,8 @@ static bool should_freeze(const struct walk *walk)
             (walk->passes >= 3 && walk->used_ns >= (int64_t)FREEZE_AFTER_US * 1000));
 }
 
-static void pass_done(struct root_job *job, int result)
+/* known: how many its threads are, by which they were ranked. */
+static void pass_done(struct root_job *job, int result, bool known)
 {
     struct walk *walk = &job->walk;
     const struct sched_count *count = &walk->pass.count;
@@ -148,7 +149,7 @@ static void pass_done(struct root_job *job, int result)
     walk->in_pass = false;
     walk->passes++;
     if (walk->freezing)
-        clean = true;
+        clean = known;
     if (result == 0 && !clean && now >= walk->limit_ms)
         result = -ETIME;
     if (result < 0 || clean) {
@@ -173,7 +174,7 @@ static bool may_pass(struct root_job *job)
     if (!walk->freezing || group_frozen(&job->group))
         return true;
     if (now >= walk->thaw_ms)
-        pass_done(job, -ETIME);
+        pass_done(job, -ETIME, true);
     else
         walk->due_ms = now + SETTLE_MS;
     return false;
@@ -191,12 +192,13 @@ static void step(struct root *root, struct root_job *job)
     struct walk *walk = &job->walk;
     struct sched_target target = ranks_target(root, job);
     int result = 0;
+    bool known;
     if (!walk->in_pass) {
         if (walk->why == WALK_SWEEP && walk->passes == 0) /* reads all of the group, and here that is paid for */
             ranks_prune_helpers(job);
         if (!walk->freezing && is_empty(job)) {
             walk->pass.count = (struct sched_count){0};
-            pass_done(job, 0);
+            pass_done(job, 0, true);
             return;
         }
         if (!may_pass(job))
@@ -208,18 +210,17 @@ static void step(struct root *root, struct root_job *job)
         result = sched_pass_step(&walk->pass, &job->group, &target);
     if (result == 1)
         return;
-    if (target.crowded != job->crowded) {
+    known = target.crowded == job->crowded;
+    if (!known) {
         job->crowded = target.crowded;
         ranks_tell(root, job);
     }
-    pass_done(job, result);
+    pass_done(job, result, known);
 }
 
 /* Where all jobs are short, nobody needs protection from the orders that each of them brings. */
-static bool is_free(const struct root *root, const struct walk *walk, int64_t now)
+static bool orders_are_free(const struct root *root, int64_t now)
 {
-    if (walk->why != WALK_ORDER)
-        return false;
     for (size_t i = 0; i < root->job_count; i++) {
         if (root->jobs[i]->state == JOB_OPEN && now - root->jobs[i]->since_ms >= SHORT_MS)
             return false;
@@ -227,9 +228,11 @@ static bool is_free(const struct root *root, const struct walk *walk, int64_t no
     return true;
 }
 
-static bool is_paid(const struct root *root, const struct root_job *job, int64_t now)
+/* free: orders_are_free(). */
+static bool is_paid(const struct root *root, const struct root_job *job, int64_t now, bool free)
 {
-    return job->walk.freezing || walks_paid_ms(root, payer_of(root, job)) <= now || is_free(root, &job->walk, now);
+    return job->walk.freezing || (free && job->walk.why == WALK_ORDER) ||
+           walks_paid_ms(root, payer_of(root, job)) <= now;
 }
 
 static unsigned row_of(const struct root_job *job)
@@ -238,21 +241,24 @@ static unsigned row_of(const struct root_job *job)
 }
 
 /* CPUs of jobs of each level whose order waits for budget: who is below them there would get a rank above theirs. */
-static void find_unpaid(const struct root *root, int64_t now, cpu_set_t unpaid[LEVELS])
+static void find_unpaid(const struct root *root, int64_t now, bool free, cpu_set_t unpaid[LEVELS])
 {
     memset(unpaid, 0, LEVELS * sizeof(unpaid[0]));
     for (size_t i = 0; i < root->job_count; i++) {
         const struct root_job *job = root->jobs[i];
         cpu_set_t *cpus = &unpaid[row_of(job)];
-        if (job->walk.why == WALK_ORDER && has_level(job) && !is_paid(root, job, now))
+        if (job->walk.why == WALK_ORDER && has_level(job) && !is_paid(root, job, now, free))
             CPU_OR(cpus, cpus, job->ncpus > 0 ? &job->cpus : &root->cpus);
     }
 }
 
+/* But one that is frozen has begun when nobody was, and must not stand still for longer than its walk takes. */
 static bool stands_behind(const struct root *root, const struct root_job *job, const cpu_set_t unpaid[LEVELS])
 {
     cpu_set_t both;
-    for (unsigned level = 0; job->walk.why == WALK_ORDER && has_level(job) && level < row_of(job); level++) {
+    if (job->walk.why != WALK_ORDER || job->walk.freezing || !has_level(job))
+        return false;
+    for (unsigned level = 0; level < row_of(job); level++) {
         CPU_AND(&both, &unpaid[level], job->ncpus > 0 ? &job->cpus : &root->cpus);
         if (CPU_COUNT(&both) > 0)
             return true;
@@ -272,10 +278,11 @@ static struct root_job *next_due(const struct root *root, int64_t now)
 {
     struct root_job *first = NULL;
     cpu_set_t unpaid[LEVELS];
-    find_unpaid(root, now, unpaid);
+    const bool free = orders_are_free(root, now);
+    find_unpaid(root, now, free, unpaid);
     for (size_t i = 0; i < root->job_count; i++) {
         struct root_job *job = root->jobs[i];
-        if (job->walk.why != WALK_NONE && job->walk.due_ms <= now && is_paid(root, job, now) &&
+        if (job->walk.why != WALK_NONE && job->walk.due_ms <= now && is_paid(root, job, now, free) &&
             !stands_behind(root, job, unpaid) && (!first || comes_first(job, first)))
             first = job;
     }
@@ -310,13 +317,14 @@ int64_t walks_next(const struct root *root)
 {
     int64_t next = INT64_MAX, now = mono_ms(mono_now());
     cpu_set_t unpaid[LEVELS];
-    find_unpaid(root, now, unpaid);
+    const bool free = orders_are_free(root, now);
+    find_unpaid(root, now, free, unpaid);
     for (size_t i = 0; i < root->job_count; i++) {
         const struct root_job *job = root->jobs[i];
         int64_t due = job->walk.due_ms, paid = walks_paid_ms(root, payer_of(root, job));
         if (job->walk.why == WALK_NONE || stands_behind(root, job, unpaid))
             continue;
-        next = earlier(next, due > paid || is_paid(root, job, now) ? due : paid);
+        next = earlier(next, due > paid || is_paid(root, job, now, free) ? due : paid);
     }
     return next;
 }
