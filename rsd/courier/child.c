@@ -231,7 +231,6 @@ static void note_pipes(struct child *child)
     struct stat out, error;
     if (child->terminal || fstat(child->out, &out) < 0 || fstat(child->error, &error) < 0)
         return;
-    child->device = out.st_dev;
     child->pipes[0] = out.st_ino;
     child->pipes[1] = error.st_ino;
 }

@@ -15,7 +15,8 @@
 enum {
     SESSIONS = 512,
     KILL_MS = 1000,       /* from TERM to KILL of what an erun has started that has ended */
-    KILL_AGAIN_MS = 200,  /* from then on, of what was made meanwhile */
+    KILL_AGAIN_MS = 200,  /* from then on, of what was made meanwhile ... */
+    KILL_ROUNDS = 50,     /* ... so often: what is left then is not ours to kill, or a disk holds it */
     HANDSHAKE_MS = 10000, /* until the other end is known */
     EXIT_NOT_FOUND = 127,
     EXIT_NOT_EXECUTED = 126
@@ -27,8 +28,7 @@ struct child {
     pid_t pid;      /* 0: it has not been started */
     int out, error; /* its output; -1: at its end */
     bool terminal;  /* it has one of its own, which out reads */
-    dev_t device;   /* of out and error, where these are pipes, and in it: */
-    ino_t pipes[2];
+    ino_t pipes[2]; /* out and error, where these are pipes; else 0 */
     bool reaped, told;
     bool ends;  /* it was not told yet when erun ended: all of its family ends, too */
     int status; /* of waitpid(2); without pid: its exit status */
@@ -57,6 +57,7 @@ struct session {
     size_t out_window, error_window; /* bytes that may still be sent */
     struct family family;            /* ending: what is still there */
     bool look;                       /* something has ended since that was seen */
+    unsigned rounds;                 /* of KILL */
 };
 
 /* What couriers have of their own. */

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum mark { BELOW = 1 /* the courier */, FOUND = 2 };
@@ -131,10 +130,24 @@ static bool is_of_session(const struct table *table, const struct process *proce
     return process->session == child->pid && !(child->reaped && process_of(table, child->pid));
 }
 
-static bool is_output(const struct stat *st, const struct child *child)
+/* By the name that /proc gives it: to ask the file itself would wait for a file server that does not answer. 0: none.
+ */
+static ino_t pipe_behind(int folder, const char *descriptor)
 {
-    return S_ISFIFO(st->st_mode) && st->st_dev == child->device &&
-           (st->st_ino == child->pipes[0] || st->st_ino == child->pipes[1]);
+    char text[40] = "", *end;
+    unsigned long long number;
+    if (readlinkat(folder, descriptor, text, sizeof(text) - 1) < 0 || strncmp(text, "pipe:[", 6) != 0)
+        return 0;
+    number = strtoull(text + 6, &end, 10);
+    return *end == ']' ? (ino_t)number : 0;
+}
+
+static bool is_output(ino_t pipe, const struct kin *kin)
+{
+    for (size_t i = 0; pipe && i < kin->count; i++)
+        if (is_meant(kin, i) && (pipe == kin->children[i].pipes[0] || pipe == kin->children[i].pipes[1]))
+            return true;
+    return false;
 }
 
 static bool holds_output(const struct process *process, const struct kin *kin)
@@ -142,13 +155,11 @@ static bool holds_output(const struct process *process, const struct kin *kin)
     char path[40];
     DIR *folder;
     struct dirent *entry;
-    struct stat st;
     bool holds = false;
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)process->who.pid);
     folder = opendir(path);
     while (folder && !holds && (entry = readdir(folder)))
-        for (size_t i = 0; i < kin->count && !holds && fstatat(dirfd(folder), entry->d_name, &st, 0) == 0; i++)
-            holds = is_meant(kin, i) && !kin->children[i].terminal && is_output(&st, &kin->children[i]);
+        holds = is_output(pipe_behind(dirfd(folder), entry->d_name), kin);
     if (folder)
         closedir(folder);
     return holds;

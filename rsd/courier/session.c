@@ -134,6 +134,8 @@ static void hear_start(struct session *session, const struct courier *courier, c
         return;
     }
     session->started = true;
+    run_link_send_number(&session->link, RUN_TAKEN, RUN_IN,
+                         0); /* a word before the first fork: it is not asked again */
     session->children = calloc(start.nranks, sizeof(*session->children));
     if (session->children && typed_init(&session->typed))
         start_children(session, courier, &start);
@@ -388,6 +390,8 @@ static void end_rest(struct session *session, int64_t now)
     session->killed = true;
     session->deadline_ms = now + KILL_AGAIN_MS;
     signal_family(session, SIGKILL);
+    if (++session->rounds >= KILL_ROUNDS && all_reaped(session))
+        family_fini(&session->family);
 }
 
 static void check_time(struct session *session, int64_t now)
