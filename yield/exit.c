@@ -21,6 +21,7 @@
 
 static pid_t self; /* what a rank forks is none */
 
+/* By the name that tools do not take over: theirs may have ended by now. */
 static bool says(const char *name)
 {
     int (*function)(int *) = (int (*)(int *))(uintptr_t)yield_known(name);
@@ -31,7 +32,7 @@ static bool says(const char *name)
 /* Open MPI's own, started by MPICH's mpiexec, is a program alone. */
 static bool is_in_mpich(void)
 {
-    return !yield_known("ompi_mpi_comm_world") && says("MPI_Initialized") && !says("MPI_Finalized");
+    return !yield_known("ompi_mpi_comm_world") && says("PMPI_Initialized") && !says("PMPI_Finalized");
 }
 
 static void at_exit(int status, void *pmi)
@@ -40,7 +41,10 @@ static void at_exit(int status, void *pmi)
     int length;
     if ((status & 0xff) == 0 || getpid() != self || !is_in_mpich())
         return;
-    fflush(stdout); /* mpiexec may kill us before the C library comes to it */
+    if (ftrylockfile(stdout) == 0) { /* mpiexec may kill us before the C library comes to it */
+        fflush(stdout);
+        funlockfile(stdout);
+    }
     length = snprintf(line, sizeof(line), "cmd=abort exitcode=%d\n", status & 0xff);
     (void)send((int)(intptr_t)pmi, line, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

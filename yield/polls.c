@@ -59,10 +59,29 @@ static int pselect_plainly(int number, fd_set *reads, fd_set *writes, fd_set *ot
     return plainly(SYS_pselect6, values);
 }
 
+/* The kernel writes what is left of the time. */
 static int select_plainly(int number, fd_set *reads, fd_set *writes, fd_set *others, struct timeval *timeout)
 {
-    struct timespec time = {timeout ? timeout->tv_sec : 0, timeout ? timeout->tv_usec * 1000 : 0};
-    return pselect_plainly(number, reads, writes, others, timeout ? &time : NULL, NULL);
+#ifdef SYS_select
+    const long values[6] = {number, (intptr_t)reads, (intptr_t)writes, (intptr_t)others, (intptr_t)timeout};
+    return plainly(SYS_select, values);
+#else
+    struct timespec time = {0};
+    const long signals[2] = {0, KERNEL_SIGNALS / 8};
+    const long values[6] = {
+        number, (intptr_t)reads, (intptr_t)writes, (intptr_t)others, timeout ? (intptr_t)&time : 0, (intptr_t)signals};
+    int result;
+    if (timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0)) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (timeout)
+        time = (struct timespec){timeout->tv_sec + timeout->tv_usec / 1000000, timeout->tv_usec % 1000000 * 1000};
+    result = plainly(SYS_pselect6, values);
+    if (timeout)
+        *timeout = (struct timeval){time.tv_sec, time.tv_nsec / 1000};
+    return result;
+#endif
 }
 
 static int epoll_pwait_plainly(int epoll, struct epoll_event *events, int max, int timeout, const sigset_t *mask)
@@ -141,7 +160,7 @@ static int poll_now(struct pollfd *fds, nfds_t number, const struct timespec *ti
     return result;
 }
 
-YIELD_PUBLIC int poll(struct pollfd *fds, nfds_t number, int timeout)
+static int ask_poll(struct pollfd *fds, nfds_t number, int timeout)
 {
     if (timeout == 0 && number > 0)
         return poll_now(fds, number, NULL, NULL);
@@ -149,7 +168,7 @@ YIELD_PUBLIC int poll(struct pollfd *fds, nfds_t number, int timeout)
     return real_poll(fds, number, timeout);
 }
 
-YIELD_PUBLIC int ppoll(struct pollfd *fds, nfds_t number, const struct timespec *timeout, const sigset_t *mask)
+static int ask_ppoll(struct pollfd *fds, nfds_t number, const struct timespec *timeout, const sigset_t *mask)
 {
     if (is_at_once(timeout) && number > 0)
         return poll_now(fds, number, &at_once, mask);
@@ -157,7 +176,17 @@ YIELD_PUBLIC int ppoll(struct pollfd *fds, nfds_t number, const struct timespec 
     return real_ppoll(fds, number, timeout, mask);
 }
 
-/* Both of who is built with _FORTIFY_SOURCE. */
+YIELD_PUBLIC int poll(struct pollfd *fds, nfds_t number, int timeout)
+{
+    return ask_poll(fds, number, timeout);
+}
+
+YIELD_PUBLIC int ppoll(struct pollfd *fds, nfds_t number, const struct timespec *timeout, const sigset_t *mask)
+{
+    return ask_ppoll(fds, number, timeout, mask);
+}
+
+/* Both of who is built with _FORTIFY_SOURCE; not by their names, which the program may have given to others. */
 int __poll_chk(struct pollfd *fds, nfds_t number, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *fds, nfds_t number, const struct timespec *timeout, const sigset_t *mask, size_t size);
 void __chk_fail(void) __attribute__((noreturn, weak)); /* only the GNU C library has it, and who calls these */
@@ -174,14 +203,14 @@ static void check(nfds_t number, size_t size)
 YIELD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t number, int timeout, size_t size)
 {
     check(number, size);
-    return poll(fds, number, timeout);
+    return ask_poll(fds, number, timeout);
 }
 
 YIELD_PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t number, const struct timespec *timeout, const sigset_t *mask,
                              size_t size)
 {
     check(number, size);
-    return ppoll(fds, number, timeout, mask);
+    return ask_ppoll(fds, number, timeout, mask);
 }
 
 /* ---- select(), pselect() ---- */

@@ -16,8 +16,8 @@ unsigned fake_rounds, fake_result, fake_yields;
 int fake_epoll = -1, fake_poll = -1, fake_pipe = -1;
 bool fake_idle = true;
 int fake_initialized = 1, fake_finalized;
-int MPI_Initialized(int *flag);
-int MPI_Finalized(int *flag);
+int PMPI_Initialized(int *flag);
+int PMPI_Finalized(int *flag);
 void fake_call_opal(void);
 unsigned fake_call_ucp(void);
 void fake_close(void);
@@ -84,13 +84,13 @@ void fake_close(void)
     (void)ucp_disconnect_nb(&fake_rounds);
 }
 
-int MPI_Initialized(int *flag)
+int PMPI_Initialized(int *flag)
 {
     *flag = fake_initialized;
     return 0;
 }
 
-int MPI_Finalized(int *flag)
+int PMPI_Finalized(int *flag)
 {
     *flag = fake_finalized;
     return 0;
