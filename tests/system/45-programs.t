@@ -135,7 +135,9 @@ on 2 sh -c 'systemctl mask --runtime --now "$@"; kill -KILL $(pgrep -x elmer-spa
 waits_for_tickets() { on 2 systemctl show -P StatusText rsd | grep -q '^rsd cannot begin: tickets = require, but '; }
 wait_for 20 'without elmer-tickets rsd does not begin' waits_for_tickets
 id=$(submit alice -o /dev/null --hosts ws2 1 true)
-ok 'and no job' eval '! over "$id"'
+other=$(submit alice -o /dev/null --hosts ws1 1 true)
+wait_for 20 'one that came later runs elsewhere' over "$other"
+is 'and none here' "$(field "$id" 'j["state"]')" queued
 is 'those that run go on' "$(picture)" "$before_all"
 # shellcheck disable=SC2086
 on 2 sh -c 'systemctl unmask --runtime "$@"; systemctl start "$@"' - $tickets 2>/dev/null
