@@ -41,8 +41,8 @@ static bool has(char *words, const char *before, const char *path)
 /* Without systemd, or the unit, the answer has no "strict". */
 static bool may_write(const char *unit, const char *path)
 {
-    char *command = must(
-             str_format("systemctl show -p ProtectSystem -p ReadWritePaths -p StateDirectory %s 2>/dev/null", unit)),
+    char *command = must(str_format(
+             "timeout 10 systemctl show -p ProtectSystem -p ReadWritePaths -p StateDirectory %s 2>/dev/null", unit)),
          line[16384];
     FILE *answer = popen(command, "re"); /* a constant, but for the name of a unit of ours. NOLINT(cert-env33-c) */
     bool strict = false, may = false;
