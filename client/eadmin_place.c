@@ -101,7 +101,8 @@ static void on_rsd_key(const struct ini_value *value, void *data)
     *found = (struct membership){must(strdup(value->value)), must(strdup(value->file)), value->line};
 }
 
-/* What is not understood is left to those that use it. A name that nobody knows counts: the name service may be away. */
+/* What is not understood is left to those that use it. A name that nobody knows counts: the name service may be away.
+ */
 static bool is_elsewhere(const char *elmer, const char *name)
 {
     struct address address;

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
-lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 6' --rsd 'tickets = require'
+lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 6' --elmer 'host_timeout = 60s' --rsd 'tickets = require'
 install_programs
 parts='rsd rsd-net rsd-tickets'
 # It begins with each rsd, so it is not one of those that are to be the same.
