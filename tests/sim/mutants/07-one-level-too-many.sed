@@ -1,2 +1,2 @@
-# alloc/common.c: a processor takes a job at level D
-s/next_level < view->options->levels ?/next_level <= view->options->levels ?/
+# alloc/pack.c: a processor takes a job at level D
+s/int levels = view->options->levels,/int levels = view->options->levels + 1,/
