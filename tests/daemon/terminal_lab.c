@@ -211,6 +211,9 @@ bool terminal_connect(struct terminal_lab *lab, const struct claim *claim, struc
         if (link->state == RUN_CHECKING)
             run_link_accept(link);
     }
+    if (link->state != RUN_OPEN) /* some tests want that */
+        print_message("no link, state %d, %d ms left: %s\n", (int)link->state, (int)(deadline - mono_ms(mono_now())),
+                      link->text);
     return link->state == RUN_OPEN;
 }
 
