@@ -59,7 +59,7 @@ void config_check_fini(struct config_check *check)
 
 struct ini_watch config_check_watch(struct config_check *check)
 {
-    return (struct ini_watch){.problem = on_problem, .given = on_given, .data = check};
+    return (struct ini_watch){.problem = on_problem, .fault = on_problem, .given = on_given, .data = check};
 }
 
 /* Names of keys in sections of hosts are not those of others. */

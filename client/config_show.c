@@ -31,10 +31,19 @@ static void on_problem(const char *text, void *data)
     say("%s", text);
 }
 
+/* It is not in force, and what is can be shown. */
+static void on_fault(const char *text, void *data)
+{
+    (void)data;
+    say("%s", text);
+}
+
 static void on_given(const struct ini_value *value, void *data)
 {
     struct show *show = data;
 
+    if (value->refused)
+        return;
     show->given = must(reallocarray(show->given, show->count + 1, sizeof(*show->given)));
     show->given[show->count++] = (struct given){.key = value->key,
                                                 .subsection = must(strdup(value->subsection)),
@@ -133,7 +142,7 @@ static void print_all(const struct show *show, const struct ini_key *keys, const
 int config_show_elmer(const char *path, bool required, bool defaults)
 {
     struct show show = {.count = 0};
-    struct ini_watch watch = {.problem = on_problem, .given = on_given, .data = &show};
+    struct ini_watch watch = {.problem = on_problem, .fault = on_fault, .given = on_given, .data = &show};
     struct settings settings = {0};
     struct err err = ERR_INIT;
 
@@ -150,7 +159,7 @@ int config_show_rsd(const char *path, bool required, bool defaults)
 {
     static struct rsd_config config; /* large */
     struct show show = {.count = 0};
-    struct ini_watch watch = {.problem = on_problem, .given = on_given, .data = &show};
+    struct ini_watch watch = {.problem = on_problem, .fault = on_fault, .given = on_given, .data = &show};
     struct err err = ERR_INIT;
 
     rsd_config_default(&config);

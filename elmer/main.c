@@ -26,12 +26,18 @@ static void say_problem(const char *text, void *data)
     log_error("%s", text);
 }
 
+static void say_fault(const char *text, void *data)
+{
+    (void)data;
+    log_warning("elmer does without a value of its configuration: %s", text);
+}
+
 /* Says all that is wrong, not the first alone. */
 static int load(struct settings *settings, const char *path, bool required)
 {
     bool told = false;
     struct err err = ERR_INIT;
-    struct ini_watch watch = {.problem = say_problem, .data = &told};
+    struct ini_watch watch = {.problem = say_problem, .fault = say_fault, .data = &told};
     int result = settings_load_watched(settings, path, required, &watch, &err);
     if (result && !told)
         log_error("%s", err.text);

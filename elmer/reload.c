@@ -29,6 +29,12 @@ static void on_problem(const char *text, void *data)
     log_error("reload: %s", text);
 }
 
+static void on_fault(const char *text, void *data)
+{
+    (void)data;
+    log_warning("reload: elmer does without a value of its configuration: %s", text);
+}
+
 static void on_changed(const struct settings_change *change, void *data)
 {
     struct reload *reload = data;
@@ -121,7 +127,7 @@ void reload(const struct reload_rooms *rooms, char *text, size_t size)
 {
     struct settings next = {0};
     struct reload counts = {0};
-    const struct ini_watch watch = {.problem = on_problem, .data = &counts};
+    const struct ini_watch watch = {.problem = on_problem, .fault = on_fault, .data = &counts};
     struct err err = ERR_INIT;
     if (settings_load_watched(&next, rooms->settings->path, rooms->settings->required, &watch, &err)) {
         if (!counts.told)

@@ -424,6 +424,12 @@ static void on_problem(const char *text, void *data)
     relay->watch->problem(text, relay->watch->data);
 }
 
+static void on_fault(const char *text, void *data)
+{
+    const struct relay *relay = data;
+    relay->watch->fault(text, relay->watch->data);
+}
+
 static void on_given(const struct ini_value *value, void *data)
 {
     const struct relay *relay = data;
@@ -438,8 +444,10 @@ int settings_load_watched(struct settings *settings, const char *path, bool requ
 {
     struct loading loading = {0};
     struct relay relay = {&loading.settings, watch};
-    const struct ini_watch through = {
-        .problem = watch && watch->problem ? on_problem : NULL, .given = on_given, .data = &relay};
+    const struct ini_watch through = {.problem = watch && watch->problem ? on_problem : NULL,
+                                      .fault = watch && watch->fault ? on_fault : NULL,
+                                      .given = on_given,
+                                      .data = &relay};
     int result = set_defaults(&loading.settings, err);
     if (!result)
         result = ini_read_all(path, required, settings_keys, check_whole, &loading, &through, err);

@@ -136,11 +136,18 @@ static struct host_settings *section(void *config, const char *name)
 
 int settings_set_host_address(void *config, const char *sub, const char *value, struct err *err)
 {
+    struct host_settings *host = section(config, sub);
     struct in_addr address;
-    if (inet_pton(AF_INET, value, &address) != 1)
-        return err_set(err, -EINVAL, "want the numeric IPv4 address of that host, such as 192.0.2.7");
-    settings_replace(&section(config, sub)->address, value);
-    return 0;
+    if (inet_pton(AF_INET, value, &address) == 1) {
+        settings_replace(&host->address, value);
+        return 0;
+    }
+    free(host->address);
+    host->address = NULL;
+    (void)err_set(err, -EINVAL,
+                  "no numeric IPv4 address, such as 192.0.2.7, so the host has that of its link to elmer: correct this "
+                  "line and restart elmer, or take it out");
+    return INI_LEFT_OUT;
 }
 
 int settings_set_host_cpus(void *config, const char *sub, const char *value, struct err *err)

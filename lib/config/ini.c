@@ -272,6 +272,13 @@ void ini_problem(struct ini_reading *reading, const char *section, const char *n
 
 /* ---- what a line says ---- */
 
+static void leave_out(const struct ini_reading *reading, const struct ini_key *key, const char *value, struct err *why)
+{
+    err_prefix(why, "%s:%d: %s = %.200s", reading->path, reading->line, key->name, value);
+    if (goes_on(reading) && reading->watch && reading->watch->fault)
+        reading->watch->fault(why->text, reading->watch->data);
+}
+
 static void set(struct ini_reading *reading, const struct ini_key *key, const char *section, const char *subsection,
                 const char *value)
 {
@@ -282,6 +289,10 @@ static void set(struct ini_reading *reading, const struct ini_key *key, const ch
     if (result == 0)
         return;
     seen->refused = true;
+    if (result == INI_LEFT_OUT) {
+        leave_out(reading, key, value, &why);
+        return;
+    }
     if (why.text[0] == '\0')
         (void)err_set(&why, result, "not a value that is allowed here");
     err_prefix(&why, "%s = %.200s", key->name, value);

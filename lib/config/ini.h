@@ -10,7 +10,8 @@ struct ini_key {
     const char *section, *name; /* section "host *" is the header "[host NAME]" with subsection NAME; "elmer" is
                                    "[elmer]" with subsection "" */
     /* Check and store the value, in place of one that was stored before; 0 or err_set(err, -EINVAL, "...") with what is
-     * wrong and what is allowed; file and line are put in front. */
+     * wrong and what is allowed; file and line are put in front. INI_LEFT_OUT, with such a sentence: it is wrong, but
+     * releases before took it, so the reading goes on as if the key were not given. */
     int (*set)(void *config, const char *subsection, const char *value, struct err *err);
     /* The default as it would stand in the file, or with INI_WORDS words for it; its manual page says the same. NULL: a
      * key of before, which is refused. */
@@ -18,6 +19,7 @@ struct ini_key {
     unsigned flags;
     char *(*made)(const void *config); /* with INI_MADE: what the default is in this configuration, malloc'd; or NULL */
 };
+enum { INI_LEFT_OUT = 1 };
 enum {
     INI_BUILT = 1,   /* the default was chosen when Elmer was built */
     INI_MADE = 2,    /* it is not given to set(): it follows from other keys, or from the host */
@@ -54,12 +56,13 @@ struct ini_value { /* of one key, as a file gives it; the last file counts */
     const struct ini_key *key;
     const char *subsection, *value, *file;
     int line;
-    bool refused;
+    bool refused; /* or left out */
 };
 
 /* Who wants to hear of more than the first problem. Members may be NULL. */
 struct ini_watch {
     void (*problem)(const char *text, void *data); /* of each one; the rest of the files is read nevertheless */
+    void (*fault)(const char *text, void *data);   /* of each value that is left out, which is no problem */
     void (*given)(const struct ini_value *value, void *data); /* of each key in the files, at the end */
     void *data;
 };

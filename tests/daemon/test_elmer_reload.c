@@ -178,12 +178,35 @@ static void test_one_for_another(void **state)
     lab_destroy(&lab);
 }
 
+/* An address of a host that a release before took, and this one does not: elmer begins, and says so. */
+static void test_faulty_address(void **state)
+{
+    char out[4096];
+    struct lab lab;
+    struct fake ws1;
+    (void)state;
+    lab_create(&lab, CONF("1", "ws1") "[host ws1]\naddress = ws1.example.org\n");
+    lab_start(&lab);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    reload(&lab, CONF("1", "ws1 ws2") "[host ws1]\naddress = 2001:db8::1\n");
+    await_state(&ws1, "ws2", "never-seen");
+    fake_close(&ws1);
+    lab_stop(&lab, SIGTERM);
+    snprintf(lab.config, sizeof(lab.config), "%s", "name = ws1\nlevels = 99\n[host ws1]\naddress = ws1.example.org\n");
+    lab_configure(&lab);
+    assert_int_equal(lab_run(&lab, out, sizeof(out)), 2); /* for the levels */
+    assert_non_null(strstr(out, "elmer does without a value of its configuration: "));
+    assert_non_null(strstr(out, "address = ws1.example.org: no numeric IPv4 address"));
+    lab_destroy(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_one_for_another),
+        cmocka_unit_test(test_faulty_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,18 @@ static void all_that_is_wrong_is_told(void **state)
     assert_string_equal(bed.out, "");
 }
 
+/* elmer begins with it, and does without. */
+static void an_address_that_elmer_leaves_out_is_told(void **state)
+{
+    (void)state;
+    bed_begin();
+    bed_make_pki(true, "ws1", NULL, 100);
+    assert_int_equal(check("listen = ws1:7110\n[host ws2]\naddress = ws2\ncpus = 0\n"), 1);
+    bed_said("a.conf:9: address = ws2: no numeric IPv4 address");
+    assert_int_equal(bed_lines(), 1);
+    assert_string_equal(bed.out, "");
+}
+
 static void own_names_that_are_loopback_are_refused(void **state)
 {
     (void)state;
@@ -261,6 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_good_is_one_line),
         cmocka_unit_test(all_that_is_wrong_is_told),
+        cmocka_unit_test(an_address_that_elmer_leaves_out_is_told),
         cmocka_unit_test(own_names_that_are_loopback_are_refused),
         cmocka_unit_test(other_names_of_this_host_are_refused),
         cmocka_unit_test(addresses_are_tried),

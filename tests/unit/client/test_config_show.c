@@ -53,6 +53,18 @@ static void values_have_their_places(void **state)
     bed_said_not("transport");
 }
 
+/* What is in force is shown, and why it is not what the file says. */
+static void what_elmer_leaves_out_is_not_shown(void **state)
+{
+    (void)state;
+    bed_begin();
+    bed_put("a.conf", "[elmer]\nname = ws1\nhosts = ws1 ws2\n[host ws2]\ncpus = 0-1\naddress = ws2\n");
+    assert_int_equal(bed_show(config_show_elmer, false), 0);
+    bed_said("a.conf:6: address = ws2: no numeric IPv4 address");
+    assert_non_null(strstr(bed.out, "[host ws2]\ncpus = 0-1 "));
+    assert_null(strstr(bed.out, "address ="));
+}
+
 /* What is shown can be used as the file. */
 static void it_is_a_file_itself(void **state)
 {
@@ -115,9 +127,8 @@ static void what_is_wrong_is_told_instead(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_have_their_places),
-        cmocka_unit_test(it_is_a_file_itself),
-        cmocka_unit_test(every_key_has_a_line),
+        cmocka_unit_test(values_have_their_places),      cmocka_unit_test(what_elmer_leaves_out_is_not_shown),
+        cmocka_unit_test(it_is_a_file_itself),           cmocka_unit_test(every_key_has_a_line),
         cmocka_unit_test(what_is_wrong_is_told_instead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
