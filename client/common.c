@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
+#include "libelmer/client.h"
 
 static const struct command *self;
 static const char *where; /* NULL: nowhere in particular */
@@ -167,6 +168,16 @@ bool waiting_was_said(void)
     return said;
 }
 
+/* Not to scripts, which may take it for an error: nothing is wrong. */
+static void say_slow(void)
+{
+    static bool said;
+
+    if (!said && isatty(STDERR_FILENO))
+        say("the list goes on to come: elmer gives the lists of a user a part of its time only");
+    said = true;
+}
+
 struct elmer *open_elmer(void)
 {
     const char *socket = getenv("ELMER_SOCKET");
@@ -178,6 +189,7 @@ struct elmer *open_elmer(void)
         say("%s", error.text);
         return NULL;
     }
+    client_wait_for_pages(elmer, ANSWER_MS, say_slow);
     return elmer;
 }
 

@@ -19,7 +19,7 @@ enum {
     EXIT_UNAVAILABLE = 6,
     EXIT_ELMER = 125
 };
-enum { ANSWER_MS = 30000 }; /* how long a command waits for an answer */
+enum { ANSWER_MS = 30000 }; /* how long a command waits for an answer, and of a list for each page */
 
 /* Call first. */
 void command_begin(const struct command *command);

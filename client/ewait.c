@@ -9,6 +9,7 @@
 #include "client/refs.h"
 #include "client/wait.h"
 #include "lib/base/clock.h"
+#include "libelmer/client.h"
 
 enum { OPTION_ANY = OPTION_FIRST_FREE };
 static const struct option_row options[] = {
@@ -166,6 +167,8 @@ int main(int argc, char **argv)
     elmer = code < 0 ? open_elmer() : NULL;
     if (code < 0 && !elmer)
         code = EXIT_ELMER;
+    if (elmer && request.until_ms != INT64_MAX)
+        client_wait_for_pages(elmer, 0, NULL); /* the time that was given is all that there is */
     if (code < 0)
         code = find_ids(elmer, &request);
     if (code < 0)

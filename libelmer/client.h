@@ -114,6 +114,8 @@ struct client_call {
     void (*on_done)(struct elmer *elmer, struct client_call *call); /* may be NULL */
     enum client_step step;
     bool is_signed, told, chosen;
+    unsigned pages; /* of this try's answer, without the last */
+    int64_t begun_ms;
     int64_t deadline_ms, missing_since_ms, pause_until_ms;
     int pause_ms;
     uint64_t id;
@@ -130,6 +132,12 @@ int client_call(struct elmer *elmer, struct wire_message *request, struct client
 /* The same without blocking: request, call and error stay where they are until the call is CLIENT_DONE, or dropped. */
 void client_begin(struct elmer *elmer, struct wire_message *request, struct client_call *call, int timeout_ms,
                   struct elmer_error *error);
+/* From now on calls of this handle go on for each_ms at least after each page of their answer, beyond their timeout:
+ * for a program whose user can end what takes him too long. 0: no longer. on_slow() is called of each that has pages
+ * and takes seconds. */
+void client_wait_for_pages(struct elmer *elmer, int each_ms, void (*on_slow)(void));
+/* A part of the answer has come, more follows. */
+void client_call_goes_on(struct elmer *elmer, struct client_call *call);
 /* Free what it has, in any state; an answer that still comes is thrown away. */
 void client_drop(struct elmer *elmer, struct client_call *call);
 /* What both ends of the last connection know. */

@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "libelmer/client_internal.h"
+
+enum { SLOW_MS = 5000 };
 
 static int result_of_code(const char *code)
 {
@@ -45,8 +48,10 @@ static void take_answer(struct elmer *e, struct client_call *c, struct wire_mess
         return;
     }
     result = c->step == CLIENT_CHALLENGE ? take_challenge(message, c) : c->take(message, c->data);
-    if (result > 0)
+    if (result > 0) {
+        client_call_goes_on(e, c);
         return;
+    }
     if (result == 0) {
         client_call_tried(e, c, ELMER_OK, false);
         return;
@@ -59,6 +64,53 @@ static void take_answer(struct elmer *e, struct client_call *c, struct wire_mess
                          wire_type_name(message->type), e->sockets[e->at]);
     }
     client_call_tried(e, c, ELMER_FAILED, false);
+}
+
+static bool is_list(const struct client_call *c)
+{
+    return c->request->type == WIRE_query || c->request->type == WIRE_query_lines || c->request->type == WIRE_history;
+}
+
+int client_call_late(const struct elmer *e, const struct client_call *c)
+{
+    const char *socket = e->sockets[e->at];
+
+    if (c->step == CLIENT_CHALLENGE)
+        return ELMER_NOT_PERMITTED;
+    if (c->state == CLIENT_CONNECT)
+        return client_error(c->error, ELMER_UNREACHABLE,
+                            "elmer is not reachable: %s accepts connections but does not answer; see the log of its "
+                            "daemon",
+                            socket);
+    if (c->state != CLIENT_ANSWER)
+        return client_error(c->error, ELMER_UNREACHABLE,
+                            "elmer is not reachable: %s has not taken the request in time; see the log of its daemon",
+                            socket);
+    if (c->pages > 0)
+        return client_error(c->error, ELMER_UNREACHABLE,
+                            "elmer has not sent all of the answer in time (by %s): it gives the lists of a user a part "
+                            "of its time only; ask for less, or less often, or wait longer",
+                            socket);
+    return client_error(c->error, ELMER_UNREACHABLE, "elmer has not answered in time (by %s)%s", socket,
+                        is_list(c) ? "; see the log of its daemon"
+                                   : "; whether the request was carried out is not known: see equery");
+}
+
+void client_wait_for_pages(struct elmer *e, int each_ms, void (*on_slow)(void))
+{
+    e->page_ms = each_ms;
+    e->on_slow = on_slow;
+}
+
+void client_call_goes_on(struct elmer *e, struct client_call *c)
+{
+    int64_t now = mono_ms(mono_now());
+
+    c->pages++;
+    if (e->page_ms > 0 && now + e->page_ms > c->deadline_ms)
+        c->deadline_ms = now + e->page_ms;
+    if (e->on_slow && now >= c->begun_ms + SLOW_MS)
+        e->on_slow();
 }
 
 static bool more_follows(const struct wire_message *message)

@@ -306,6 +306,7 @@ static bool say(struct elmer *e, struct client_call *c)
     if (!has_place(e))
         return c->state != CLIENT_TURN;
     message->id = c->id = ++e->next_id;
+    c->pages = 0;
     result = wire_check_said(message, e->channel.minor, &err);
     if (result == 0)
         result = channel_send(&e->channel, message, &err);
@@ -395,31 +396,6 @@ static bool is_bound(const struct client_call *c) /* by its own deadline, not by
     return client_call_on_link(c) || c->state == CLIENT_CONNECT || c->state == CLIENT_TURN;
 }
 
-static void end_late(struct elmer *e, struct client_call *c)
-{
-    const char *socket = e->sockets[e->at];
-
-    if (c->step == CLIENT_CHALLENGE)
-        give_up(e, c, ELMER_NOT_PERMITTED);
-    else if (c->state == CLIENT_CONNECT)
-        give_up(e, c,
-                client_error(c->error, ELMER_UNREACHABLE,
-                             "elmer is not reachable: %s accepts connections but does not answer; see the log of its "
-                             "daemon",
-                             socket));
-    else if (c->state == CLIENT_ANSWER)
-        give_up(e, c,
-                client_error(c->error, ELMER_UNREACHABLE,
-                             "elmer has not answered in time (by %s); whether the request was carried out is not "
-                             "known: see equery",
-                             socket));
-    else
-        give_up(e, c,
-                client_error(c->error, ELMER_UNREACHABLE,
-                             "elmer is not reachable: %s has not taken the request in time; see the log of its daemon",
-                             socket));
-}
-
 void client_calls_step(struct elmer *e)
 {
     struct client_call *c = e->first;
@@ -434,7 +410,7 @@ void client_calls_step(struct elmer *e)
     }
     for (c = e->first; c;) {
         if (is_bound(c) && now >= c->deadline_ms) {
-            end_late(e, c);
+            give_up(e, c, client_call_late(e, c));
             e->again = true;
             c = e->first;
         } else {
@@ -465,7 +441,9 @@ void client_begin(struct elmer *e, struct wire_message *request, struct client_c
     c->state = CLIENT_IDLE;
     c->request = request;
     c->error = error;
-    c->deadline_ms = now_ms() + (timeout_ms > 0 ? timeout_ms : 0);
+    c->begun_ms = now_ms();
+    c->deadline_ms = c->begun_ms + (timeout_ms > 0 ? timeout_ms : 0);
+    c->pages = 0;
     c->is_signed = c->told = c->chosen = c->too_old = false;
     start(e, c);
     client_calls_step(e);

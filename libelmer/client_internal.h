@@ -21,6 +21,8 @@ struct elmer {
     int patience_ms;
     void (*on_wait)(const char *why, void *data);
     void *data;
+    int page_ms; /* how long a call goes on after a page at least; 0: its timeout alone counts */
+    void (*on_slow)(void);
     /* the connection */
     enum client_link link;
     unsigned link_number; /* of connections so far */
@@ -61,6 +63,8 @@ void client_call_tried(struct elmer *elmer, struct client_call *call, int result
 void client_calls_tell(struct elmer *elmer, int result, const char *text);
 /* In SEND or ANSWER. */
 bool client_call_on_link(const struct client_call *call);
+/* client_answer.c: it has taken too long; with what result it ends, and why in its error. */
+int client_call_late(const struct elmer *elmer, const struct client_call *call);
 /* client_answer.c: a message of elmer, which stays the caller's. */
 void client_calls_take(struct elmer *elmer, struct wire_message *message);
 /* All that was written has gone out. */

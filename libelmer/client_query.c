@@ -68,6 +68,7 @@ static int then_next(struct client_call *call, int result)
 
     if (result == ELMER_OK && query->asked < query->nids) {
         ask_for(query, query->asked);
+        client_call_goes_on(query->elmer, call);
         return CLIENT_ASK;
     }
     if (result == ELMER_OK && client_jobs_present(query->answer) < 0)
