@@ -90,7 +90,6 @@ void client_error(struct client *client, uint64_t id, const char *code, const ch
 
 /* ---- room ---- */
 
-/* Whose user has too much already waits in the list of his quota, others in that of their host, or for their link. */
 static bool is_short(const struct client *client)
 {
     return client->quota && budget_is_short(&client->quota->bytes);
@@ -104,35 +103,43 @@ bool client_congested(const struct client *client)
                         : hosts_congested(client->clients->requests->hosts, client->host);
 }
 
+static struct client **stalled_list(const struct client *client)
+{
+    if (client->stalled == STALLED_FOR_USER)
+        return (struct client **)&client->quota->waiting;
+    struct clients *all = client->clients;
+    return client->stalled == STALLED_FOR_HOST ? &all->stalled[client->host] : &all->stalled_alone;
+}
+
+/* Whose user has too much already waits in the list of his quota, others in that of their host, or for their link. The
+ * first one is woken first. */
 void client_stall(struct client *client)
 {
-    struct client **list = &client->clients->stalled_alone;
-    if (is_short(client))
-        list = (struct client **)&client->quota->waiting;
-    else if (!client->link && !client->reads_slowly)
-        list = &client->clients->stalled[client->host];
-    if (client->stalled_place || client->closing)
+    bool alone = client->link || client->reads_slowly;
+    if (client->stalled || client->closing)
         return;
+    client->stalled = is_short(client) ? STALLED_FOR_USER : alone ? STALLED_ALONE : STALLED_FOR_HOST;
+    struct client **list = stalled_list(client);
+    if (!*list)
+        *list = client->before_stalled = client;
     client->next_stalled = *list;
-    client->stalled_place = list;
-    if (*list)
-        (*list)->stalled_place = &client->next_stalled;
-    *list = client;
+    client->before_stalled = (*list)->before_stalled;
+    client->before_stalled->next_stalled = client->next_stalled->before_stalled = client;
 }
 
 static void unstall(struct client *client)
 {
-    if (!client->stalled_place)
-        return;
-    *client->stalled_place = client->next_stalled;
-    if (client->next_stalled)
-        client->next_stalled->stalled_place = client->stalled_place;
-    client->stalled_place = NULL;
+    struct client **list = stalled_list(client), *next = client->next_stalled;
+    client->stalled = NOT_STALLED;
+    client->before_stalled->next_stalled = next;
+    next->before_stalled = client->before_stalled;
+    if (*list == client)
+        *list = next == client ? NULL : next;
 }
 
 static void wake(struct client *client)
 {
-    if (!client->stalled_place)
+    if (!client->stalled)
         return;
     unstall(client);
     if (client_congested(client))
@@ -176,11 +183,6 @@ void clients_host_room(struct clients *clients, int host)
 
 /* ---- limits ---- */
 
-static int64_t now_ms(void)
-{
-    return mono_ms(mono_now());
-}
-
 /* Of elmer's own socket: root of this host, and administrators as far as they are known without asking, must be able to
  * help. */
 static bool is_exempt(const struct clients *clients, uint32_t uid)
@@ -194,9 +196,9 @@ static bool is_within_limits(struct client *client, const struct wire_message *m
     char text[QUOTA_TEXT] = "elmer is out of memory; try again later";
     if (client->may_rule && is_exempt(clients, client->uid))
         return true;
-    struct quota *quota = quota_of(clients->quotas, client->uid, now_ms());
+    struct quota *quota = quota_of(clients->quotas, client->uid, engine_now_ms());
     enum quota_verdict verdict =
-        quota ? quota_request(clients->quotas, quota, now_ms(), message->bytes, text) : QUOTA_REFUSE;
+        quota ? quota_request(clients->quotas, quota, engine_now_ms(), message->bytes, text) : QUOTA_REFUSE;
     if (verdict == QUOTA_FINE)
         return true;
     if (log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
@@ -239,12 +241,12 @@ static bool quiet_end(const char *text)
 /* NULL: there is no room for one more, why in text. exempt: nothing is counted. */
 static struct client *new_client(struct clients *clients, uint32_t uid, bool exempt, bool crowded, char *text)
 {
-    struct quota *quota = exempt ? NULL : quota_of(clients->quotas, uid, now_ms());
+    struct quota *quota = exempt ? NULL : quota_of(clients->quotas, uid, engine_now_ms());
     if (!exempt && !quota) {
         snprintf(text, QUOTA_TEXT, "elmer is out of memory; try again later");
         return NULL;
     }
-    if (quota && quota_connect(clients->quotas, quota, now_ms(), crowded, text) != QUOTA_FINE)
+    if (quota && quota_connect(clients->quotas, quota, engine_now_ms(), crowded, text) != QUOTA_FINE)
         return NULL;
     struct client *client = mem_zalloc(sizeof(*client));
     *client = (struct client){.clients = clients, .uid = uid, .quota = quota, .host = -1};
@@ -256,7 +258,8 @@ static struct client *new_client(struct clients *clients, uint32_t uid, bool exe
 static void free_client(struct client *client)
 {
     struct quota *quota = client->quota;
-    unstall(client);
+    if (client->stalled)
+        unstall(client);
     if (quota)
         quota_disconnect(quota);
     if (!client->clients->closing)
@@ -439,9 +442,6 @@ static void make_room(struct clients *clients)
     size_t before = clients->nhosts, now = (size_t)engine_host_count(clients->requests->room.engine);
     clients->relayed = mem_exactly(clients->relayed, before, now, sizeof(*clients->relayed));
     clients->stalled = mem_exactly(clients->stalled, before, now, sizeof(*clients->stalled));
-    for (size_t i = 0; i < before; i++)
-        if (clients->stalled[i])
-            clients->stalled[i]->stalled_place = &clients->stalled[i];
     clients->nhosts = now;
 }
 

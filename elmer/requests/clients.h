@@ -28,7 +28,8 @@ struct client {
     bool closing, reads_slowly; /* ... and its rsd says when there is room */
     struct quota *quota;        /* of the user; NULL: an administrator, without limits */
     struct client *next, **place;
-    struct client *next_stalled, **stalled_place; /* NULL: it does not wait for room */
+    enum { NOT_STALLED, STALLED_ALONE, STALLED_FOR_USER, STALLED_FOR_HOST } stalled; /* what has to get room */
+    struct client *next_stalled, *before_stalled;                                    /* a ring */
     /* query.c: its lists, of which one at a time is answered */
     struct request *turns, **last_turn;
 };
