@@ -58,7 +58,10 @@ struct request {
     struct client *turn_of; /* it is among this client's turns; NULL: in none */
     struct request *next_turn;
     bool reads; /* a page of the store, for which room is kept */
-    int host;   /* output.c: that was asked */
+    /* work.c */
+    struct quota *put_off_of; /* it is among those of this user that wait for elmer's time; NULL: it is not */
+    struct request *next_put_off;
+    int host; /* output.c: that was asked */
     /* wait.c */
     struct request_hook *hooks; /* [nhooks] on each job that it waits for */
     size_t nhooks;
@@ -142,7 +145,19 @@ void explain_begin(struct request *request);
 /* lines.c: the jobs of a slice as one or more messages `lines`, at least one; count <= QUERY_SLICE. */
 enum { QUERY_SLICE = 256 };
 void lines_send(struct request *request, struct engine_job *const *jobs, size_t count, bool more);
+/* work.c: what lists take of elmer's CPU time. Whatever is done between begin and end is counted, also if the request
+ * is over then, and its client gone: its user's quota is there for longer. */
+struct work {
+    struct quota *quota; /* NULL: without limits */
+    int64_t begin_ns;
+};
+struct work work_begin(const struct request *request);
+void work_end(const struct work *work);
+/* Whether its next slice has to wait: then it is made when its turn comes, or the request has ended. */
+bool work_must_wait(struct request *request);
+void work_leave(struct request *request); /* it waits no longer; nothing if it did not */
 /* query.c: query. */
+void query_go_on(struct request *request, int64_t in_ms); /* with its next slice */
 void query_begin(struct request *request);
 void query_room(struct client *client);         /* it was stalled, and has room again */
 void query_leave_turn(struct request *request); /* its client's next one goes on */

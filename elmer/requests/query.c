@@ -8,8 +8,8 @@
  * without ids walks the core by id and so keeps nothing: a job that changes or ends meanwhile is shown as it is when
  * its turn comes. The history is read from the store, slice by slice. What was asked for one job is a list of one.
  *
- * A list is one request, and costs as much as thousands of others. So what goes into lists is counted in CPU time
- * (quota_worked()): who asks for list after list waits for the next slice. */
+ * A list is one request, and costs as much as thousands of others. So what goes into lists is counted in CPU time, and
+ * who asks for list after list waits for the next slice (work.c). */
 #include "config.h"
 
 #include <assert.h>
@@ -21,7 +21,6 @@
 #include "elmer/requests/view.h"
 #include "elmer/store/store.h"
 #include "lib/base/container.h"
-#include "lib/base/thread_time.h"
 
 enum { SLICE = QUERY_SLICE, SCAN = 20000, SLICE_BYTES = 4 << 20, READ_BYTES = 512 << 10 };
 
@@ -32,39 +31,11 @@ static void on_again(struct deadline *deadline)
     step(CONTAINER_OF(deadline, struct request, deadline));
 }
 
-static void go_on(struct request *request, int64_t in_ms)
+void query_go_on(struct request *request, int64_t in_ms)
 {
     request->holder = HOLDER_QUERY;
     request->deadline.fire = on_again;
     deadline_set(request->requests->room.deadlines, &request->deadline, engine_now_ms() + in_ms);
-}
-
-/* ---- work ---- */
-
-/* The request may be over and its client gone when it has been done; its user's quota is there for longer. */
-struct work {
-    struct quota *quota; /* NULL: without limits */
-    int64_t begin_ns;
-};
-
-static struct work work_begin(const struct request *request)
-{
-    return (struct work){request->client ? request->client->quota : NULL, thread_time_ns()};
-}
-
-static void work_end(const struct work *work)
-{
-    if (work->quota)
-        quota_worked(work->quota, engine_now_ms(), (double)(thread_time_ns() - work->begin_ns) / 1e6);
-}
-
-static bool must_wait(struct request *request)
-{
-    struct quota *quota = request->client->quota;
-    int64_t wait_ms = quota ? quota_work_wait(quota, engine_now_ms()) : 0;
-    if (wait_ms > 0)
-        go_on(request, wait_ms);
-    return wait_ms > 0;
 }
 
 /* ---- turns ---- */
@@ -91,13 +62,13 @@ void query_leave_turn(struct request *request)
         client->last_turn = at;
     request->turn_of = NULL;
     if (first && client->turns)
-        go_on(client->turns, 0);
+        query_go_on(client->turns, 0);
 }
 
 void query_room(struct client *client)
 {
     if (client->turns && client->turns->holder == HOLDER_QUERY)
-        go_on(client->turns, 0);
+        query_go_on(client->turns, 0);
 }
 
 /* Room for what is read from the store, until it is sent; false: the request has ended. */
@@ -215,7 +186,7 @@ static void list_slice(struct request *request)
     else if (count || !more)
         send_jobs(request, jobs, count, more);
     if (more)
-        go_on(request, 0);
+        query_go_on(request, 0);
     else
         request_end(request);
 }
@@ -233,7 +204,7 @@ static void finish_ids(struct request *request)
     free_records(records, count);
     free(records);
     if (more)
-        go_on(request, 0);
+        query_go_on(request, 0);
     else
         request_end(request);
 }
@@ -339,7 +310,7 @@ static void take_history(struct request *request, struct record **records, size_
         if (more) {
             request->cursor = last;
             request->message.u.history.count = left ? left - count : 0;
-            go_on(request, 0);
+            query_go_on(request, 0);
         } else {
             request_end(request);
         }
@@ -430,8 +401,9 @@ static void step(struct request *request)
 {
     const struct work work = work_begin(request);
     if (client_congested(request->client)) {
+        work_leave(request);
         client_stall(request->client);
-    } else if (!must_wait(request)) {
+    } else if (!work_must_wait(request)) {
         make_slice(request);
         work_end(&work);
     }
@@ -451,6 +423,7 @@ void query_abandon(struct request *request)
 {
     deadline_clear(request->requests->room.deadlines, &request->deadline);
     query_leave_turn(request);
+    work_leave(request);
     end_read(request);
     wait_leave(request);
     free_records(request->found, request->nfound);

@@ -32,6 +32,7 @@ struct quota { /* of a user */
     struct bucket requests, work;
     struct budget bytes;
     void *waiting; /* the owner's: who waits until there is room in bytes; zero at first */
+    void *put_off; /* the same: who waits until there is work again */
 };
 
 struct quotas;
