@@ -76,7 +76,7 @@ int options_next(int argc, char **argv, const char *order, const struct option_r
 {
     int which = -1, c;
 
-    if (table != rows)
+    if (table != rows || letters[0] != (*order ? *order : ':'))
         build(order, rows);
     opterr = 0;
     c = getopt_long(argc, argv, letters, longs, &which);

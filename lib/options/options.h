@@ -29,7 +29,7 @@ struct command {
 };
 
 /* getopt_long(3) for this table, which prints nothing. order: "+" if what follows the first operand is none of ours,
- * else "". */
+ * else "". Another order with the same argv counts from optind = 0 on. */
 int options_next(int argc, char **argv, const char *order, const struct option_row *rows);
 /* The row of what options_next() has returned last, for rows that have a value of c in common. */
 const struct option_row *options_row(void);

@@ -38,6 +38,23 @@ static void type(const char *words)
     optind = 0;
 }
 
+/* As rsd: what is for another program it reads anew, in the other order. */
+static void test_another_order(void **state)
+{
+    (void)state;
+    type("--check rest --config a");
+    assert_int_equal(options_next(argc, argv, "+", rows), OPTION_CHECK);
+    assert_int_equal(options_next(argc, argv, "+", rows), -1);
+    assert_string_equal(argv[optind], "rest");
+    optind = 0;
+    assert_int_equal(options_next(argc, argv, "", rows), OPTION_CHECK);
+    assert_int_equal(options_next(argc, argv, "", rows), 'c');
+    assert_int_equal(options_next(argc, argv, "", rows), -1);
+    assert_int_equal(optind, argc - 1);
+    optind = 0;
+    assert_int_equal(options_next(argc, argv, "+", rows), OPTION_CHECK);
+}
+
 static void test_read(void **state)
 {
     (void)state;
@@ -155,10 +172,8 @@ static void test_common(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_find),
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_common),
+        cmocka_unit_test(test_read),   cmocka_unit_test(test_another_order), cmocka_unit_test(test_find),
+        cmocka_unit_test(test_faults), cmocka_unit_test(test_common),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
