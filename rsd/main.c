@@ -17,6 +17,7 @@
 
 #include "lib/base/log.h"
 #include "lib/ticket/program.h"
+#include "rsd/errand.h"
 #include "rsd/prepare.h"
 #include "rsd/word.h"
 #include "rsd/net_start.h"
@@ -206,11 +207,10 @@ static int run_alone(struct rsd_config *config, const char *given, struct err *e
 
 enum { GO_ON = -1 };
 
-/* What an administrator asks for is done by another program, so that it is not in the one that stays. */
-static int hand_over(char **argv)
+static int hand_over(int argc, char **argv)
 {
-    execv(ELMER_LIBEXECDIR "/elmer-rsd-admin", argv);
-    log_error("cannot start %s: %s", ELMER_LIBEXECDIR "/elmer-rsd-admin", strerror(errno));
+    int result = errand_hand_over(ELMER_LIBEXECDIR "/elmer-rsd-admin", argc, argv);
+    log_error("cannot start %s: %s", ELMER_LIBEXECDIR "/elmer-rsd-admin", strerror(-result));
     return 1;
 }
 
@@ -221,7 +221,7 @@ static int parse(int argc, char **argv, const char **config)
         if (option == 'c')
             *config = optarg;
         else if (option >= RSD_OPTION_ADMIN)
-            return hand_over(argv);
+            return hand_over(argc, argv);
         else
             return options_common(&rsd_command, option, argv, PREPARE_EXIT_CONFIG);
     }

@@ -50,15 +50,11 @@ struct plan {
 static int read_token(struct plan *plan, struct err *err)
 {
     char line[TOKEN_TEXT_SIZE + 100];
-    const char *text = plan->join->token;
 
-    if (strcmp(text, "-") == 0) {
-        if (!fgets(line, sizeof(line), stdin))
-            return err_set(err, -EINVAL, "no token came on the standard input");
-        line[strcspn(line, " \t\r\n")] = 0;
-        text = line;
-    }
-    return token_decode(text, strlen(text), &plan->token, err);
+    if (!fgets(line, sizeof(line), stdin))
+        return err_set(err, -EINVAL, "no token came on the standard input");
+    line[strcspn(line, " \t\r\n")] = 0;
+    return token_decode(line, strlen(line), &plan->token, err);
 }
 
 /* HOST stands for HOST:7110. */

@@ -10,13 +10,12 @@ struct rsd_join {
     const char *config; /* rsd.conf */
     bool config_given;  /* then it must be there */
     const char *elmer;  /* HOST:PORT, or HOST */
-    const char *token;  /* "-": a line of the standard input */
     const char *name;   /* NULL: as rsd.conf says, or the host's */
     bool force;         /* also if rsd.conf names another elmer */
     bool now;           /* start rsd, now and at each boot */
 };
 
-/* Returns the exit status; said why. */
+/* The token is a line of the standard input. Returns the exit status; said why. */
 int rsd_join_main(const struct rsd_join *join);
 
 /* The fragment that it writes: elmer, and name unless NULL. malloc'd, NULL when out of memory. */

@@ -1,5 +1,5 @@
-/* main.c - elmer-rsd-admin: what an administrator asks of rsd. Options of rsd are handed over with its arguments as
- * they are; --reload comes from rsd.service. It ends when it is done. */
+/* main.c - elmer-rsd-admin: what an administrator asks of rsd. rsd hands its arguments over as they are, but
+ * for the token (rsd/errand.h); --reload comes from rsd.service. It ends when it is done. */
 #include <config.h>
 
 #include <stdio.h>
@@ -16,16 +16,6 @@ static int usage_error(void)
 {
     fputs("usage: rsd --join HOST[:PORT] TOKEN [--name NAME] [--force] [--now] [-c FILE]\n", stderr);
     return EXIT_CONFIG;
-}
-
-/* Others see the arguments of a process. */
-static const char *hide(char *argument)
-{
-    static char copy[256]; /* longer than every token */
-    snprintf(copy, sizeof(copy), "%s", argument);
-    if (strcmp(argument, "-") != 0)
-        memset(argument, 'x', strlen(argument));
-    return copy;
 }
 
 int main(int argc, char **argv)
@@ -61,8 +51,7 @@ int main(int argc, char **argv)
     }
     if (reload && !join.elmer && optind == argc)
         return rsd_reload_main(join.config, join.config_given);
-    if (reload || !join.elmer || optind + 1 != argc)
+    if (reload || !join.elmer || optind + 1 != argc || strcmp(argv[optind], "-") != 0)
         return usage_error();
-    join.token = hide(argv[optind]);
     return rsd_join_main(&join);
 }

@@ -84,7 +84,7 @@ seen_in_ps() { # both of its processes, once it has dialled
     [ -s "$tmp/ps" ]
 }
 wait_for 10 'a join with the token among its arguments is under way' seen_in_ps
-is 'the arguments of a process do not show the token' "$(cat "$tmp/ps")" "rsd --join ws2:7999 ${good//?/x} --force "
+is 'the arguments of a process do not show the token' "$(cat "$tmp/ps")" 'rsd --join ws2:7999 --force - '
 on 3 pkill -f '[r]sd --join ws2'
 wait "$joining"
 on 2 systemctl stop mute
