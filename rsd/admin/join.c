@@ -28,6 +28,7 @@
 #include "lib/ticket/program.h"
 #include "rsd/config.h"
 #include "rsd/admin/join.h"
+#include "rsd/admin/prompt.h"
 #include "rsd/net_start.h"
 
 enum { EXIT_FAILED = 1, EXIT_CONFIG = 2 };
@@ -50,11 +51,12 @@ struct plan {
 static int read_token(struct plan *plan, struct err *err)
 {
     char line[TOKEN_TEXT_SIZE + 100];
+    int result = prompt_secret("Token: ", line, sizeof(line), err);
 
-    if (!fgets(line, sizeof(line), stdin))
-        return err_set(err, -EINVAL, "no token came on the standard input");
-    line[strcspn(line, " \t\r\n")] = 0;
-    return token_decode(line, strlen(line), &plan->token, err);
+    if (result == 0)
+        result = token_decode(line, strlen(line), &plan->token, err);
+    explicit_bzero(line, sizeof(line));
+    return result;
 }
 
 /* HOST stands for HOST:7110. */
