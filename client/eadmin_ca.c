@@ -265,8 +265,9 @@ static void say_next_hosts(const struct settings *settings)
     char *address = eadmin_address(settings);
 
     if (count > 0)
-        printf("Next: eadmin token --uses %zu, and as root on each other host: rsd --join %s TOKEN --now\n", count,
-               address);
+        printf(
+            "Next: eadmin token --uses %zu, and as root on each other host: rsd --join %s - --now, which asks for it\n",
+            count, address);
     free(address);
 }
 

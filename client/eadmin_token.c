@@ -135,7 +135,7 @@ static int print_token(const struct token_request *request, const struct setting
             say_new_host(settings, request->hosts[i]);
     note(request);
     address = eadmin_address(settings);
-    fprintf(stderr, "On %s, as root: rsd --join %s TOKEN --now\n",
+    fprintf(stderr, "On %s, as root: rsd --join %s - --now, which asks for the token\n",
             request->uses == 1 ? "the workstation" : "each workstation", address);
     free(address);
     return code;
