@@ -4,9 +4,11 @@
  * renewed is this host's and counts) -> elmer-signer is asked, which checks token or proof -> a host that is new
  * becomes one of the cluster -> the certificate is put to the store, which a join makes the only one of its host -> on
  * disk -> joined or renewed. Each failure is one sentence to the peer and, for a join, one line in the log. A peer that
- * goes away while it is being signed leaves its request behind: what was signed is recorded all the same. Joins are
- * limited, because every one starts a program: five begin in a second, eight are there at once, so that hosts which are
- * joined one after the other by a script only wait. */
+ * goes away while it is being signed leaves its request behind: what was signed is recorded all the same. Both
+ * are limited, because every one starts a program: five joins begin in a second, eight are there at once, so that hosts
+ * which are joined one after the other by a script only wait. Anybody may ask to join, without a token too, and so keep
+ * these places filled: renewals, which come on links with a certificate, have places and a pace of their own, one for
+ * each host. All together, and elmer's own, are fewer than the programs that elmer-signer.socket starts. */
 #include "config.h"
 
 #include "elmer/membership/join.h"
@@ -26,7 +28,13 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-enum { MAX_JOINS = 8, JOINS_PER_SECOND = 5, CLOCK_OFF_MS = 300000 };
+enum { MAX_JOINS = 8, JOINS_PER_SECOND = 5, MAX_RENEWALS = 6, RENEWALS_PER_SECOND = 5, CLOCK_OFF_MS = 300000 };
+
+struct kind {
+    size_t count;
+    int64_t second; /* in which so many have begun */
+    unsigned begun;
+};
 
 struct join {
     struct joins *joins;
@@ -49,10 +57,8 @@ struct joins {
     void (*add_host)(const char *name, void *data);
     void *add_data;
     struct join *all;
-    size_t count;
+    struct kind joining, renewing;
     uint64_t last;
-    int64_t second; /* in which so many have begun */
-    unsigned begun;
     struct deadline pace;
     struct log_limit limit;
 };
@@ -89,13 +95,18 @@ static bool is_join(const struct join *join)
     return join->message.type == WIRE_join;
 }
 
+static struct kind *kind_of(const struct join *join)
+{
+    return is_join(join) ? &join->joins->joining : &join->joins->renewing;
+}
+
 static void release(struct join *join)
 {
-    assert(join->joins->count > 0 && *join->place == join);
+    assert(kind_of(join)->count > 0 && *join->place == join);
     *join->place = join->next;
     if (join->next)
         join->next->place = join->place;
-    join->joins->count--;
+    kind_of(join)->count--;
     signer_abandon(join->ask);
     wire_message_fini(&join->message);
     free(join->host);
@@ -242,13 +253,13 @@ static void on_answer(const char *certificate, const char *ticket, const char *t
 
 /* ---- the request ---- */
 
-static bool may_begin(struct joins *joins)
+static bool may_begin(struct kind *kind, unsigned per_second)
 {
     int64_t second = engine_now_ms() / 1000;
-    if (second != joins->second)
-        joins->begun = 0;
-    joins->second = second;
-    return joins->begun < JOINS_PER_SECOND && ++joins->begun;
+    if (second != kind->second)
+        kind->begun = 0;
+    kind->second = second;
+    return kind->begun < per_second && ++kind->begun;
 }
 
 static struct join *take(struct joins *joins, struct peer *peer, int host, struct wire_message *message)
@@ -268,7 +279,7 @@ static struct join *take(struct joins *joins, struct peer *peer, int host, struc
     if (joins->all)
         joins->all->place = &join->next;
     joins->all = join;
-    joins->count++;
+    kind_of(join)->count++;
     return join;
 }
 
@@ -350,26 +361,28 @@ static void begin_renewal(struct join *join)
 }
 
 /* The list has the latest first. */
-static struct join *first_waiting(const struct joins *joins)
+static struct join *first_waiting(const struct joins *joins, const struct kind *kind)
 {
     struct join *first = NULL;
     for (struct join *join = joins->all; join; join = join->next)
-        if (join->waits)
+        if (join->waits && kind_of(join) == kind)
             first = join;
     return first;
 }
 
 static void begin_waiting(struct joins *joins)
 {
-    for (struct join *join; (join = first_waiting(joins)) && may_begin(joins);) {
+    struct kind *joining = &joins->joining, *renewing = &joins->renewing;
+    for (struct join *join; (join = first_waiting(joins, renewing)) && may_begin(renewing, RENEWALS_PER_SECOND);) {
         join->waits = false;
-        if (is_join(join))
-            begin_join(join);
-        else
-            begin_renewal(join);
+        begin_renewal(join);
     }
-    if (first_waiting(joins))
-        deadline_set(joins->room.deadlines, &joins->pace, (joins->second + 1) * 1000);
+    for (struct join *join; (join = first_waiting(joins, joining)) && may_begin(joining, JOINS_PER_SECOND);) {
+        join->waits = false;
+        begin_join(join);
+    }
+    if (first_waiting(joins, renewing) || first_waiting(joins, joining))
+        deadline_set(joins->room.deadlines, &joins->pace, (engine_now_ms() / 1000 + 1) * 1000);
 }
 
 static void on_pace(struct deadline *deadline)
@@ -377,12 +390,31 @@ static void on_pace(struct deadline *deadline)
     begin_waiting(CONTAINER_OF(deadline, struct joins, pace));
 }
 
+static bool is_renewed_already(const struct join *join)
+{
+    for (const struct join *other = join->joins->all; other; other = other->next)
+        if (other != join && !is_join(other) && strcmp(other->host, join->host) == 0)
+            return true;
+    return false;
+}
+
+/* NULL: it has a place. */
+static const char *has_no_place(const struct join *join)
+{
+    if (is_join(join))
+        return join->joins->joining.count > MAX_JOINS ? "too many hosts join at once: try again in some seconds" : NULL;
+    if (is_renewed_already(join))
+        return "another renewal of this host is under way";
+    return join->joins->renewing.count > MAX_RENEWALS ? "too many hosts renew at once" : NULL;
+}
+
 void joins_ask(struct joins *joins, struct peer *peer, int host, struct wire_message *message)
 {
     struct join *join = take(joins, peer, host, message);
-    if (joins->count > MAX_JOINS) {
+    const char *why = has_no_place(join);
+    if (why) {
         join->waits = false;
-        refuse(join, "too many hosts join at once: try again in some seconds");
+        refuse(join, why);
     } else {
         begin_waiting(joins);
     }

@@ -136,6 +136,20 @@ void bed_join(int peer, const char *host)
     assert_null(taken.memory); /* moved away */
 }
 
+void bed_renew(int peer, int host, const char *old)
+{
+    struct wire_message message = {
+        .type = WIRE_renew, .id = 6, .u.renew = {.certificate = old, .proof = "bb", .request = "R"}};
+    struct wire_message taken;
+    struct err err = ERR_INIT;
+    char *json;
+    size_t size;
+    assert_int_equal(wire_encode(&message, WIRE_MINOR, &json, &size, &err), 0);
+    assert_int_equal(wire_decode(json, size, WIRE_MINOR, &taken, &err), 0);
+    free(json);
+    membership_ask(bed.membership, &bed.peers[peer], host, &taken);
+}
+
 int bed_signer(void)
 {
     int link = links_find(WIRE_FROM_SIGNER);

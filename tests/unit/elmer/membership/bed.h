@@ -31,6 +31,8 @@ int bed_judge(const char *host, const char *serial, const char *words); /* words
 
 /* The n-th peer wants to join as this host. */
 void bed_join(int peer, const char *host);
+/* The n-th peer, which is this host, wants another certificate for this one. */
+void bed_renew(int peer, int host, const char *old);
 /* The signer of the oldest question that it has not answered says that it is there: the link. */
 int bed_signer(void);
 /* It answers, and the link ends. */

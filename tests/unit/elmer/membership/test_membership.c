@@ -226,34 +226,6 @@ static void test_join_again(void **state)
     assert_string_equal(membership_newest(bed.membership, WS1)->serial, bed_serial(certificate));
 }
 
-/* Five begin in a second, eight are there at once. */
-static void test_limits(void **state)
-{
-    (void)state;
-    bed_create();
-    for (int i = 0; i < 8; i++)
-        bed_join(i, "ws1");
-    bed_join(8, "ws1");
-    heard_error(TO_PEER(&bed.peers[8]), "too many hosts join at once");
-    int signers = 0;
-    for (size_t i = 0; i < LINKS; i++) {
-        signers += links_open(i);
-        links_answer(i);
-    }
-    assert_int_equal(signers, 5);
-    membership_peer_gone(bed.membership, &bed.peers[7]); /* while it waits: it never was */
-    fake_time_pass(1000);
-    signers = 0;
-    for (size_t i = 0; i < LINKS; i++)
-        signers += links_open(i);
-    assert_int_equal(signers, 7);
-    for (size_t i = 0; i < LINKS; i++)
-        links_cut(i);
-    for (int i = 0; i < 7; i++)
-        assert_true(bed.peers[i].refused);
-    assert_false(bed.peers[7].refused);
-}
-
 /* A peer that goes away while it is being signed: what was signed is recorded all the same. */
 static void test_peer_gone(void **state)
 {
@@ -272,20 +244,6 @@ static void test_peer_gone(void **state)
 
 /* ---- renewing ---- */
 
-static void renew(int peer, int host, const char *old)
-{
-    struct wire_message message = {
-        .type = WIRE_renew, .id = 6, .u.renew = {.certificate = old, .proof = "bb", .request = "R"}};
-    struct wire_message taken;
-    struct err err = ERR_INIT;
-    char *json;
-    size_t size;
-    assert_int_equal(wire_encode(&message, WIRE_MINOR, &json, &size, &err), 0);
-    assert_int_equal(wire_decode(json, size, WIRE_MINOR, &taken, &err), 0);
-    free(json);
-    membership_ask(bed.membership, &bed.peers[peer], host, &taken);
-}
-
 static void test_renew(void **state)
 {
     const char *old = bed_certificate("ws1"), *certificate = bed_certificate("ws1"), *serial = bed_serial(old);
@@ -294,7 +252,7 @@ static void test_renew(void **state)
     bed_create();
     bed.peers[0].serial = serial;
     fake_engine.held = true;
-    renew(0, WS1, old);
+    bed_renew(0, WS1, old);
     int signer = bed_signer();
     const struct wire_message *asked = heard(signer, WIRE_sign_renew);
     assert_string_equal(asked->u.sign_renew.certificate, old);
@@ -317,7 +275,7 @@ static void test_renew(void **state)
 
 static void not_renewed(int peer, int host, const char *old, const char *words)
 {
-    renew(peer, host, old);
+    bed_renew(peer, host, old);
     assert_int_equal(links_find(WIRE_FROM_SIGNER), -1);
     heard_error(TO_PEER(&bed.peers[peer]), words);
     assert_false(bed.peers[peer].closed); /* its link is good */
@@ -433,7 +391,6 @@ int main(void)
         TEST(test_signer_away),
         TEST(test_wrong_certificate),
         TEST(test_join_again),
-        TEST(test_limits),
         TEST(test_peer_gone),
         TEST(test_renew),
         TEST(test_renew_refused),
