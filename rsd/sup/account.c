@@ -1,7 +1,8 @@
 /* account.c - PAM is asked by a program of its own (rsd/pam), as the user: modules do what they like, so not in a
- * process that is root or holds the job. He can end it, which is a refusal, but not trace it or answer for it. It has
- * our class, or it would wait behind the jobs; but little CPU time, because these wait for it. What it may have started
- * is in its session and in our group; a thread may reap it before we see it end, so only its answer counts. */
+ * process that is root or holds the job. He can end it, which is a refusal, stop it and limit it, but not trace it or
+ * write its answer. It has our class, or it would wait behind the jobs; but little CPU time, because these wait for it.
+ * What it may have started is in its session and in our group; a thread may reap it before we see it end, so only its
+ * answer counts. */
 #include "config.h"
 
 #include <errno.h>
