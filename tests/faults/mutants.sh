@@ -13,7 +13,7 @@ libs=$(pkg-config --cflags --libs libuv inih jansson sqlite3 openssl libsystemd)
 
 build() { # DAEMON FILE.c
     local parts=("$src/elmer/main.c" "$2" elmer/.libs/libelmerd.a elmer/core/libcore.a lib/.libs/lib{memory,options}.a)
-    [ "$1" = elmer ] || parts=("$src"/rsd/{main,options,prepare,word,net_start}.c "$2" rsd/.libs/lib{rsdroot,host}.a lib/.libs/lib{options,config,wire,base}.a)
+    [ "$1" = elmer ] || parts=("$src"/rsd/{main,errand,options,prepare,word,net_start}.c "$2" rsd/.libs/lib{rsdroot,host}.a lib/.libs/lib{options,config,wire,base}.a)
     # shellcheck disable=SC2086 # many words
     ${CC:-cc} -std=gnu11 -O1 -w -D_GNU_SOURCE -I. -I"$src" -o "$work/$1" "${parts[@]}" -DELMER_SYSCONFDIR='"/etc/elmer"' \
         -DELMER_LIBEXECDIR='"/usr/libexec/elmer"' -DELMER_STATEDIR='"/var/lib/elmer"' -DELMER_RUNDIR='"/run/elmer"' \
