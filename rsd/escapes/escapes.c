@@ -9,6 +9,9 @@
  * in a user namespace of his own, where it is worth nothing): so what an administrator has put into real time by hand
  * in a login session stays there.
  *
+ * A user may close groups of his to us (chmod(2)), who are no root. If any is closed, whoever is in real time on this
+ * host is looked at by /proc, which says in which group he is.
+ *
  * This walks /proc and as many groups as users like to make, so it is a program of its own in SCHED_OTHER: who is
  * ranked above jobs must do neither (sessions.c). It uses one part in SHARE of a CPU, whatever is there: a user who
  * makes ten thousand groups can delay it by some seconds. Without jobs it sleeps, but for the round after the last.
@@ -24,13 +27,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "rsd/escapes/escapes.h"
+#include "rsd/escapes/everybody.h"
+#include "rsd/escapes/tree.h"
 #include "rsd/root/budget.h"
 #include "rsd/root/group.h"
 #include "rsd/root/sched.h"
@@ -41,6 +45,7 @@ enum {
     SHARE = 100,
     AGAIN_MAX = 20, /* of one group: somebody in it forks faster than we set ranks */
     SAY_MS = 10000,
+    SAY_MISSED_MS = 3600000,
     RTKIT_PRIORITY = 20, /* what rtkit gives at most, with SCHED_RESET_ON_FORK ... */
     RTKIT_US = 200000,   /* ... and to none but who limits himself to this */
     NICE_BIT = 23        /* CAP_SYS_NICE */
@@ -136,19 +141,20 @@ static int judge(struct escapes_round *round, pid_t tid)
 /* ---- all groups ---- */
 
 /* Who has used so much sleeps so long that it was one part in SHARE. */
-static void rest(struct escapes_round *round, int64_t *since_ns)
+static void rest(void *data)
 {
-    int64_t used_ns = budget_own_ns() - *since_ns, pause_ns = used_ns * (SHARE - 1);
+    struct escapes_round *round = data;
+    int64_t used_ns = budget_own_ns() - round->since_ns, pause_ns = used_ns * (SHARE - 1);
     struct timespec pause = {.tv_sec = pause_ns / 1000000000, .tv_nsec = pause_ns % 1000000000};
     if (used_ns < (int64_t)SLICE_US * 1000)
         return;
     round->used_ns += used_ns;
     nanosleep(&pause, NULL);
-    *since_ns = budget_own_ns();
+    round->since_ns = budget_own_ns();
 }
 
 /* Whether all that were there have been seen. */
-static bool scan_once(struct escapes_round *round, int dir, int64_t *since_ns)
+static bool scan_once(struct escapes_round *round, int dir)
 {
     struct group_reader reader;
     struct group_pids tids = {0};
@@ -161,97 +167,43 @@ static bool scan_once(struct escapes_round *round, int dir, int64_t *since_ns)
         tids.count = 0;
         if (more == 0)
             break;
-        rest(round, since_ns);
+        rest(round);
     }
+    round->missed += more < 0 && more != -ENOENT && more != -ENODEV; /* else it has been removed */
     group_reader_close(&reader);
     group_pids_fini(&tids);
     return whole;
 }
 
-static void scan_group(struct escapes_round *round, int dir, int64_t *since_ns)
+static void scan_group(void *data, int dir)
 {
+    struct escapes_round *round = data;
     round->scanned++;
-    for (int i = 0; i < AGAIN_MAX && !scan_once(round, dir, since_ns); i++) {
+    for (int i = 0; i < AGAIN_MAX && !scan_once(round, dir); i++) {
     }
 }
 
-/* The directories from users down to where we are; each keeps its place in its list by its descriptor. */
-struct descent {
-    int *fds;
-    size_t depth, capacity;
-};
-
-static bool enter(struct descent *descent, int fd)
+static void scan_thread(void *data, pid_t tid)
 {
-    if (descent->depth == descent->capacity) {
-        size_t capacity = descent->capacity ? descent->capacity * 2 : 32;
-        int *fds = reallocarray(descent->fds, capacity, sizeof(*fds));
-        if (!fds) {
-            close(fd);
-            return false;
-        }
-        descent->fds = fds;
-        descent->capacity = capacity;
-    }
-    descent->fds[descent->depth++] = fd;
-    return true;
-}
-
-struct entry { /* of getdents64(2) */
-    uint64_t ino;
-    int64_t next;
-    uint16_t length;
-    uint8_t type;
-    char name[];
-};
-
-/* The next group in the directory that was entered last; -1: there is no other. The jobs' own are left out. */
-static int next_below(struct escapes_round *round, int dir, uint64_t jobs)
-{
-    _Alignas(struct entry) char buffer[512]; /* what is behind the next one is read again */
-    long got;
-    while ((got = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0) {
-        for (long at = 0; at < got;) {
-            const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
-            int fd;
-            at += entry->length;
-            if (entry->type != DT_DIR || entry->name[0] == '.' || entry->ino == jobs)
-                continue;
-            fd = openat(dir, entry->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            round->unreachable += fd < 0 && (errno == EMFILE || errno == ENFILE);
-            if (fd < 0)
-                continue;
-            (void)lseek(dir, entry->next, SEEK_SET);
-            return fd;
-        }
-    }
-    return -1;
+    (void)judge(data, tid);
 }
 
 void escapes_scan(struct escapes_round *round)
 {
-    struct descent descent = {0};
+    struct tree tree = {.visit = scan_group, .rest = rest, .data = round};
+    const struct everybody everybody = {round->users, round->groups, sched_is_rt, scan_thread, rest, round};
     struct stat jobs = {0};
-    int64_t since_ns = budget_own_ns();
-    int fd = open(round->users, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    round->scanned = round->threads = round->lowered = round->unreachable = 0;
+    round->scanned = round->threads = round->lowered = round->missed = 0;
+    round->unreachable = false;
     round->used_ns = 0;
+    round->since_ns = budget_own_ns();
     (void)stat(round->groups, &jobs);
-    while (fd >= 0 || descent.depth > 0) {
-        if (fd >= 0) {
-            scan_group(round, fd, &since_ns);
-            rest(round, &since_ns);
-            if (!enter(&descent, fd))
-                break;
-        } else {
-            close(descent.fds[--descent.depth]);
-        }
-        fd = descent.depth > 0 ? next_below(round, descent.fds[descent.depth - 1], jobs.st_ino) : -1;
-    }
-    while (descent.depth > 0)
-        close(descent.fds[--descent.depth]);
-    free(descent.fds);
-    round->used_ns += budget_own_ns() - since_ns;
+    tree.skip = jobs.st_ino;
+    tree_walk(&tree, round->users);
+    round->missed += tree.missed;
+    if (round->missed > 0)
+        round->unreachable = !everybody_walk(&everybody);
+    round->used_ns += budget_own_ns() - round->since_ns;
 }
 
 /* ---- the process ---- */
@@ -276,13 +228,20 @@ static void say(const struct escapes_round *round, size_t lowered)
                lowered, (int)round->first, (unsigned)round->first_uid);
 }
 
+static void say_unreachable(const struct escapes_round *round)
+{
+    log_warning("%zu groups of users cannot be looked into for threads that have left their job, and /proc hides "
+                "processes from elmer-escapes (hidepid=): what is in them may have kept its rank",
+                round->missed);
+}
+
 _Noreturn void escapes_watch(const char *users, const char *groups, const cpu_set_t *cpus)
 {
     struct escapes_round round = {.users = users, .groups = groups, .cpus = cpus};
     bool again = true; /* what left a job that has ended meanwhile, or forked while we scanned */
     char status[4096];
     size_t unsaid = 0;
-    int64_t said_ms = INT64_MIN / 2;
+    int64_t said_ms = INT64_MIN / 2, missed_ms = INT64_MIN / 2;
     if (group_read(AT_FDCWD, "/proc/self/status", status, sizeof(status)) < 0)
         exit(1);
     round.bounding = hex_after(status, "\nCapBnd:");
@@ -292,6 +251,10 @@ _Noreturn void escapes_watch(const char *users, const char *groups, const cpu_se
         if (here || again) {
             escapes_scan(&round);
             unsaid += round.lowered;
+            if (round.unreachable && mono_ms(mono_now()) - missed_ms >= SAY_MISSED_MS) {
+                missed_ms = mono_ms(mono_now());
+                say_unreachable(&round);
+            }
         }
         again = here || round.lowered > 0;
         if (unsaid > 0 && mono_ms(mono_now()) - said_ms >= SAY_MS) {

@@ -24,14 +24,15 @@ struct escapes_thread {
 bool escapes_from_job(const struct escapes_thread *thread, uint64_t bounding);
 
 struct escapes_round {
-    const char *users, *groups;  /* directories: of the users' own groups; of the jobs', which is left out */
-    const cpu_set_t *cpus;       /* that who has left may use again */
-    uint64_t bounding;           /* see above */
-    size_t scanned, threads;     /* groups and threads */
-    size_t lowered, unreachable; /* threads; groups, nested too deep for our descriptors */
-    pid_t first;                 /* thread that was lowered */
+    const char *users, *groups; /* directories: of the users' own groups; of the jobs', which is left out */
+    const cpu_set_t *cpus;      /* that who has left may use again */
+    uint64_t bounding;          /* see above */
+    size_t scanned, threads;    /* groups and threads */
+    size_t lowered, missed;     /* threads; groups that are closed to us */
+    bool unreachable;           /* who is in these cannot be found otherwise */
+    pid_t first;                /* thread that was lowered */
     uid_t first_uid;
-    int64_t used_ns;
+    int64_t used_ns, since_ns; /* of CPU time; at the end of the last rest */
 };
 /* All groups below users once. Sleeps between slices, so that it takes no more than a hundredth of a CPU. */
 void escapes_scan(struct escapes_round *round);

@@ -25,117 +25,22 @@
 #include "rsd/escapes/escapes.h"
 #include "rsd/root/sched.h"
 #include "rsd/root/watcher.h"
-#include "tests/root/bed.h"
+#include "tests/root/escapes_bed.h"
 
-enum { SECONDS = 60, MANY_GROUPS = 3000, BOUND_PART = 50 };
-
-static const struct level both[] = {{1, 0, false}, {2, 1, true}};
-
-static void make_group(const char *name)
-{
-    char path[4300];
-    snprintf(path, sizeof(path), "%s%s", rig.users, name);
-    if (mkdir(path, 0755) < 0 && errno != EEXIST)
-        fail_msg("%s: %s", path, strerror(errno));
-}
-
-static void put_into(const char *name, pid_t pid)
-{
-    char path[4300];
-    FILE *file;
-    snprintf(path, sizeof(path), "%s%s/cgroup.procs", rig.users, name);
-    file = fopen(path, "we");
-    assert_non_null(file);
-    fprintf(file, "%d", (int)pid);
-    assert_int_equal(fclose(file), 0);
-}
-
-static int up(void **state)
-{
-    bed_up(state);
-    make_group("");
-    make_group("/user-65534.slice");
-    make_group("/user-65534.slice/run-1.scope");
-    return 0;
-}
-
-static int down(void **state)
-{
-    char command[4400];
-    snprintf(command, sizeof(command),
-             "p=%s; for i in $(seq 500); do find $p -name cgroup.procs -exec cat {} + | xargs -r kill -9; "
-             "find $p -depth -type d -exec rmdir {} + 2>/dev/null; [ -d $p ] || exit 0; sleep 0.02; done; exit 1",
-             rig.users);
-    assert_int_equal(system(command), 0);
-    return bed_down(state);
-}
-
-/* ---- the programs that the jobs run: this binary, as DIR/helper ---- */
-
-static int helper(const char *what)
-{
-    struct rlimit rt = {4000000, 4000000};
-    setrlimit(RLIMIT_RTTIME, &rt);
-    alarm(SECONDS);
-    if (strcmp(what, "two") == 0)
-        (void)!fork();
-    if (strcmp(what, "forks") == 0) { /* always another pid, each born with the rank of the one before */
-        signal(SIGCHLD, SIG_IGN);
-        for (;;) {
-            if (fork() > 0)
-                _exit(0);
-            alarm(SECONDS);
-        }
-    }
-    for (;;)
-        pause();
-}
+enum { MANY_GROUPS = 3000, BOUND_PART = 50 };
 
 /* ---- tests ---- */
-
-static void rank_of(pid_t pid, struct order_rank *rank)
-{
-    bool reset;
-    *rank = (struct order_rank){-1, -1};
-    (void)sched_of(pid, rank, &reset);
-}
-
-static bool is_ranked(pid_t pid, int policy, int priority)
-{
-    struct order_rank rank;
-    rank_of(pid, &rank);
-    return rank.policy == policy && rank.priority == priority;
-}
-
-static bool may_run_anywhere(pid_t pid)
-{
-    cpu_set_t all, now;
-    return sched_getaffinity(rig.root_half, sizeof(all), &all) == 0 && sched_getaffinity(pid, sizeof(now), &now) == 0 &&
-           CPU_EQUAL(&all, &now);
-}
-
-/* Job 1 above job 2, which nobody is in. */
-static void begin(const char *what, pid_t *pids, size_t count)
-{
-    const char *argv[] = {helper_path, what, NULL};
-    rig_order(&rig, 1, both, 2);
-    rig_open(&rig, 1, 1);
-    rig_run(&rig, 1, argv);
-    rig_until(rig_pids(&rig, 1, "job", pids, count) == count);
-    for (size_t i = 0; i < count; i++)
-        rig_until(is_ranked(pids[i], SCHED_FIFO, 49) || is_ranked(pids[i], SCHED_RR, 49));
-}
 
 static void test_who_has_left_is_ordinary(void **state)
 {
     pid_t pids[2];
     (void)state;
-    begin("two", pids, 2);
-    rig_until(is_ranked(pids[0], SCHED_RR, 49)); /* two on one processor */
-    put_into("/user-65534.slice/run-1.scope", pids[1]);
-    rig_until(is_ranked(pids[1], SCHED_OTHER, 0));
-    rig_until(may_run_anywhere(pids[1]));
-    assert_true(is_ranked(pids[0], SCHED_RR, 49)); /* who has stayed has his rank */
+    escapes_begin("two", pids, 2);
+    rig_until(escapes_is_ranked(pids[0], SCHED_RR, 49)); /* two on one processor */
+    escapes_put("/user-65534.slice/run-1.scope", pids[1]);
+    rig_until(escapes_is_ranked(pids[1], SCHED_OTHER, 0));
+    rig_until(escapes_anywhere(pids[1]));
+    assert_true(escapes_is_ranked(pids[0], SCHED_RR, 49)); /* who has stayed has his rank */
     rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 5000);
     assert_int_equal(kill(pids[1], 0), 0); /* it is not the job's any more, and lives */
@@ -148,13 +53,13 @@ static void test_a_helper_that_has_left(void **state)
     pid_t pid;
     (void)state;
     rig.pvm = true;
-    rig_order(&rig, 1, both, 2);
+    rig_order(&rig, 1, escapes_both, 2);
     rig_open(&rig, 1, 1);
     rig_start(&rig, 1, 1, "pvmd", argv);
     pid = rig_started(&rig);
-    rig_until(is_ranked(pid, SCHED_FIFO, 50));
-    put_into("/user-65534.slice/run-1.scope", pid);
-    rig_until(is_ranked(pid, SCHED_OTHER, 0));
+    rig_until(escapes_is_ranked(pid, SCHED_FIFO, 50));
+    escapes_put("/user-65534.slice/run-1.scope", pid);
+    rig_until(escapes_is_ranked(pid, SCHED_OTHER, 0));
     rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 5000);
     rig.pvm = false;
@@ -167,7 +72,7 @@ static void test_one_that_forks_all_the_time(void **state)
     pid_t pid;
     FILE *file;
     (void)state;
-    begin("forks", &pid, 1);
+    escapes_begin("forks", &pid, 1);
     snprintf(path, sizeof(path), "%s/user-65534.slice/run-1.scope/cgroup.procs", rig.users);
     for (bool moved = false; !moved;) {
         if (rig_pids(&rig, 1, "job", &pid, 1) == 1 && (file = fopen(path, "we"))) {
@@ -181,7 +86,7 @@ static void test_one_that_forks_all_the_time(void **state)
             text[0] = 0;
         if (file)
             fclose(file);
-        if (text[0] && !is_ranked(atoi(text), SCHED_OTHER, 0) && !is_ranked(atoi(text), -1, -1))
+        if (text[0] && !escapes_is_ranked(atoi(text), SCHED_OTHER, 0) && !escapes_is_ranked(atoi(text), -1, -1))
             since = rig_now_ms(); /* for half a second nobody may be seen in real time */
         assert_true(rig_now_ms() < end);
     }
@@ -216,7 +121,7 @@ static pid_t stranger(struct stranger as)
             sched_setscheduler(0, as.policy, &param) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
             setresuid(NOBODY, NOBODY, NOBODY) < 0)
             _exit(1);
-        alarm(SECONDS);
+        alarm(ESCAPES_SECONDS);
         (void)!write(ready[1], "", 1);
         for (;;)
             pause();
@@ -237,17 +142,18 @@ static void test_others_keep_theirs(void **state)
     };
     pid_t pids[4], job;
     (void)state;
-    begin("sleep", &job, 1);
+    escapes_begin("sleep", &job, 1);
     for (size_t i = 0; i < 4; i++) {
         pids[i] = stranger(strangers[i]);
-        put_into("/user-65534.slice", pids[i]);
+        escapes_put("/user-65534.slice", pids[i]);
     }
-    rig_until(is_ranked(pids[2], SCHED_OTHER, 0));
-    rig_until(is_ranked(pids[3], SCHED_OTHER, 0));
-    put_into("/user-65534.slice", job); /* whoever was there before it has been looked at once more when it is seen */
-    rig_until(is_ranked(job, SCHED_OTHER, 0));
-    assert_true(is_ranked(pids[0], SCHED_FIFO, 49));
-    assert_true(is_ranked(pids[1], SCHED_RR, 20));
+    rig_until(escapes_is_ranked(pids[2], SCHED_OTHER, 0));
+    rig_until(escapes_is_ranked(pids[3], SCHED_OTHER, 0));
+    escapes_put("/user-65534.slice",
+                job); /* whoever was there before it has been looked at once more when it is seen */
+    rig_until(escapes_is_ranked(job, SCHED_OTHER, 0));
+    assert_true(escapes_is_ranked(pids[0], SCHED_FIFO, 49));
+    assert_true(escapes_is_ranked(pids[1], SCHED_RR, 20));
     for (size_t i = 0; i < 4; i++) {
         kill(pids[i], SIGKILL);
         waitpid(pids[i], NULL, 0);
@@ -411,14 +317,14 @@ static void test_what_it_costs(void **state)
     (void)state;
     for (int i = 0; i < MANY_GROUPS; i++) {
         snprintf(name, sizeof(name), "/user-65534.slice/%d", i);
-        make_group(name);
+        escapes_group(name);
     }
-    begin("sleep", &job, 1);
+    escapes_begin("sleep", &job, 1);
     rig_until((pid = watcher()) > 0);
     used = rig_thread_ms(pid) - rig_stolen_ms();
     begun = rig_now_ms();
-    put_into("/user-65534.slice/2999", job);
-    rig_until(is_ranked(job, SCHED_OTHER, 0));
+    escapes_put("/user-65534.slice/2999", job);
+    rig_until(escapes_is_ranked(job, SCHED_OTHER, 0));
     print_message("found among %d groups in %d ms\n", MANY_GROUPS, (int)(rig_now_ms() - begun));
     while (rig_now_ms() - begun < 3000)
         poll(NULL, 0, 20);
@@ -434,14 +340,15 @@ static void test_what_it_costs(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, escapes_up, escapes_down)
+
         cmocka_unit_test(test_the_rule),   cmocka_unit_test(test_where_users_are), TEST(test_who_has_left_is_ordinary),
         TEST(test_a_helper_that_has_left), TEST(test_one_that_forks_all_the_time), TEST(test_others_keep_theirs),
         TEST(test_it_is_not_root),         TEST(test_it_begins_without_rsd),       TEST(test_what_it_costs),
     };
     int possible;
     if (argc == 2)
-        return helper(argv[1]);
+        return escapes_helper(argv[1]);
     alarm(300); /* whatever goes wrong: an end */
     possible = rig_possible();
     if (possible != 0)
