@@ -4,10 +4,11 @@
  * Who has left was often born a moment before, and his children are born outside, so a list of those that were ranked
  * once would miss them. Looked at is the place to which a user can have a process moved: the groups below user.slice.
  * A thread there has its rank from a job if it is in real time at no more than a job's ranks and cannot have got there
- * by itself: it has neither the capability nor a limit (RLIMIT_RTPRIO) for it, and it is not what rtkit makes. And it
- * has no capability in its bounding set that rsd-spawn.service takes from jobs (what is taken never comes back, unless
- * in a user namespace of his own, where it is worth nothing): so what an administrator has put into real time by hand
- * in a login session stays there.
+ * by itself: it has neither the capability nor a limit (RLIMIT_RTPRIO) for it, and it has no capability in its bounding
+ * set that rsd-spawn.service takes from jobs (what is taken never comes back, unless in a user namespace of his own,
+ * where it is worth nothing): so what an administrator has put into real time by hand in a login session stays there,
+ * and what rtkit has given to the desktop's sound server. Where no capability is taken from jobs (rsd without its
+ * unit), what looks as rtkit's is left alone if rtkit runs.
  *
  * A user may close groups of his to us (chmod(2)), who are no root. If any is closed, whoever is in real time on this
  * host is looked at by /proc, which says in which group he is.
@@ -53,22 +54,31 @@ enum {
 
 /* ---- one thread ---- */
 
-bool escapes_from_job(const struct escapes_thread *thread, uint64_t bounding)
+/* Everybody may put rtkit's marks on himself before he leaves: it takes a lower class, and a limit. So they count where
+ * rtkit runs, and where what cannot be put on says nothing. Who is in a user namespace of his own cannot be told from
+ * a process of a job, and loses what rtkit may have given him. */
+static bool may_be_of_rtkit(const struct escapes_thread *thread, const struct escapes_host *host)
 {
-    bool modest = thread->reset_on_fork && thread->rank.priority <= RTKIT_PRIORITY;
+    if (!host->rtkit || !thread->reset_on_fork || thread->rank.priority > RTKIT_PRIORITY)
+        return false;
+    return !thread->known || (thread->own_namespace && !host->jobs_are_marked && thread->rt_time_max_us <= RTKIT_US);
+}
+
+bool escapes_from_job(const struct escapes_thread *thread, const struct escapes_host *host)
+{
     if (thread->rank.policy != SCHED_FIFO && thread->rank.policy != SCHED_RR)
         return false;
     if (thread->rank.priority > ORDER_BIRTH) /* no user was ever given that */
         return false;
-    if (!thread->known)
-        return !modest;
-    if ((uint64_t)thread->rank.priority <= thread->rt_priority_max)
+    if (may_be_of_rtkit(thread, host))
         return false;
-    if (modest && thread->rt_time_max_us <= RTKIT_US)
+    if (!thread->known)
+        return true;
+    if ((uint64_t)thread->rank.priority <= thread->rt_priority_max)
         return false;
     if (!thread->own_namespace)
         return true;
-    return !(thread->permitted >> NICE_BIT & 1) && (thread->bounding & ~bounding) == 0;
+    return !(thread->permitted >> NICE_BIT & 1) && (thread->bounding & ~host->bounding) == 0;
 }
 
 static uint64_t hex_after(const char *text, const char *key)
@@ -125,7 +135,7 @@ static int judge(struct escapes_round *round, pid_t tid)
     if (result < 0 || (thread.rank.policy != SCHED_FIFO && thread.rank.policy != SCHED_RR))
         return result;
     read_thread(tid, &thread, &uid);
-    if (!escapes_from_job(&thread, round->bounding))
+    if (!escapes_from_job(&thread, &round->host))
         return 0;
     result = sched_rank(tid, (struct order_rank){SCHED_OTHER, 0}, false);
     if (result <= 0)
@@ -208,6 +218,27 @@ void escapes_scan(struct escapes_round *round)
 
 /* ---- the process ---- */
 
+bool escapes_rtkit_runs(const char *users)
+{
+    const char *slash = strrchr(users, '/');
+    char path[4300], text[256];
+    if (!slash || snprintf(path, sizeof(path), "%.*s/system.slice/rtkit-daemon.service/cgroup.events",
+                           (int)(slash - users), users) >= (int)sizeof(path))
+        return false;
+    return group_read(AT_FDCWD, path, text, sizeof(text)) == 0 && strstr(text, "populated 1");
+}
+
+static bool find_host(struct escapes_host *host)
+{
+    char status[4096];
+    if (group_read(AT_FDCWD, "/proc/self/status", status, sizeof(status)) < 0)
+        return false;
+    host->bounding = hex_after(status, "\nCapBnd:");
+    host->jobs_are_marked = group_read(AT_FDCWD, "/proc/1/status", status, sizeof(status)) == 0 &&
+                            (hex_after(status, "\nCapBnd:") & ~host->bounding) != 0;
+    return true;
+}
+
 /* Jobs are named by numbers. */
 static bool jobs_are_here(const char *groups)
 {
@@ -239,16 +270,15 @@ _Noreturn void escapes_watch(const char *users, const char *groups, const cpu_se
 {
     struct escapes_round round = {.users = users, .groups = groups, .cpus = cpus};
     bool again = true; /* what left a job that has ended meanwhile, or forked while we scanned */
-    char status[4096];
     size_t unsaid = 0;
     int64_t said_ms = INT64_MIN / 2, missed_ms = INT64_MIN / 2;
-    if (group_read(AT_FDCWD, "/proc/self/status", status, sizeof(status)) < 0)
+    if (!find_host(&round.host))
         exit(1);
-    round.bounding = hex_after(status, "\nCapBnd:");
     for (;;) {
         int64_t begun = mono_ms(mono_now()), pause;
         bool here = jobs_are_here(round.groups);
         if (here || again) {
+            round.host.rtkit = escapes_rtkit_runs(users);
             escapes_scan(&round);
             unsaid += round.lowered;
             if (round.unreachable && mono_ms(mono_now()) - missed_ms >= SAY_MISSED_MS) {

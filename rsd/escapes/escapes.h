@@ -20,17 +20,24 @@ struct escapes_thread {
     uint64_t rt_priority_max;     /* RLIMIT_RTPRIO, the hard one */
     uint64_t rt_time_max_us;      /* RLIMIT_RTTIME, the hard one */
 };
-/* Whether it has its rank from a job. bounding: the capabilities that jobs are born with. Pure. */
-bool escapes_from_job(const struct escapes_thread *thread, uint64_t bounding);
+struct escapes_host {
+    uint64_t bounding;    /* capabilities that jobs are born with */
+    bool jobs_are_marked; /* others have more: who has no more in our namespace was born in a job */
+    bool rtkit;           /* it runs, and may have given somebody a class */
+};
+/* Whether it has its rank from a job. Pure. */
+bool escapes_from_job(const struct escapes_thread *thread, const struct escapes_host *host);
+/* By the group of its unit, beside users: nobody else is in that. */
+bool escapes_rtkit_runs(const char *users);
 
 struct escapes_round {
     const char *users, *groups; /* directories: of the users' own groups; of the jobs', which is left out */
     const cpu_set_t *cpus;      /* that who has left may use again */
-    uint64_t bounding;          /* see above */
-    size_t scanned, threads;    /* groups and threads */
-    size_t lowered, missed;     /* threads; groups that are closed to us */
-    bool unreachable;           /* who is in these cannot be found otherwise */
-    pid_t first;                /* thread that was lowered */
+    struct escapes_host host;
+    size_t scanned, threads; /* groups and threads */
+    size_t lowered, missed;  /* threads; groups that are closed to us */
+    bool unreachable;        /* who is in these cannot be found otherwise */
+    pid_t first;             /* thread that was lowered */
     uid_t first_uid;
     int64_t used_ns, since_ns; /* of CPU time; at the end of the last rest */
 };

@@ -135,10 +135,10 @@ static pid_t stranger(struct stranger as)
 static void test_others_keep_theirs(void **state)
 {
     const struct stranger strangers[] = {
-        {SCHED_FIFO, 49, RLIM_INFINITY, true},                      /* chrt(1) of an administrator */
-        {SCHED_RR | SCHED_RESET_ON_FORK, 20, 200000, false},        /* rtkit */
-        {SCHED_RR, 20, 200000, false},                              /* not rtkit, so from a job */
-        {SCHED_RR | SCHED_RESET_ON_FORK, 20, RLIM_INFINITY, false}, /* the same */
+        {SCHED_FIFO, 49, RLIM_INFINITY, true},               /* chrt(1) of an administrator */
+        {SCHED_RR | SCHED_RESET_ON_FORK, 20, 200000, true},  /* rtkit */
+        {SCHED_RR, 20, 200000, false},                       /* not rtkit, so from a job */
+        {SCHED_RR | SCHED_RESET_ON_FORK, 20, 200000, false}, /* from a job, and dressed up as rtkit's */
     };
     pid_t pids[4], job;
     (void)state;
@@ -167,37 +167,96 @@ static void test_the_rule(void **state)
     const uint64_t nice = UINT64_C(1) << CAP_SYS_NICE, boot = UINT64_C(1) << CAP_SYS_BOOT, jobs = ~boot;
     const struct escapes_thread escaped = {{SCHED_FIFO, 49}, false, true, true, 0, jobs, 0, UINT64_MAX};
     struct escapes_thread thread = escaped;
+    const struct escapes_host host = {.bounding = jobs};
     (void)state;
-    assert_true(escapes_from_job(&thread, jobs));
+    assert_true(escapes_from_job(&thread, &host));
     thread.rank.priority = 1; /* a user may go down */
-    assert_true(escapes_from_job(&thread, jobs));
+    assert_true(escapes_from_job(&thread, &host));
     thread.rank.priority = 60; /* a daemon that somebody runs by hand */
-    assert_false(escapes_from_job(&thread, jobs));
+    assert_false(escapes_from_job(&thread, &host));
     thread = escaped;
     thread.rank = (struct order_rank){SCHED_OTHER, 0};
-    assert_false(escapes_from_job(&thread, jobs));
+    assert_false(escapes_from_job(&thread, &host));
     thread = escaped;
     thread.rt_priority_max = 49; /* the limits of his user */
-    assert_false(escapes_from_job(&thread, jobs));
+    assert_false(escapes_from_job(&thread, &host));
     thread.rt_priority_max = 48;
-    assert_true(escapes_from_job(&thread, jobs));
+    assert_true(escapes_from_job(&thread, &host));
     thread = escaped;
     thread.permitted = nice;
-    assert_false(escapes_from_job(&thread, jobs));
+    assert_false(escapes_from_job(&thread, &host));
     thread.own_namespace = false; /* it is worth nothing out here */
-    assert_true(escapes_from_job(&thread, jobs));
+    assert_true(escapes_from_job(&thread, &host));
     thread = escaped;
     thread.bounding |= boot;
-    assert_false(escapes_from_job(&thread, jobs));
+    assert_false(escapes_from_job(&thread, &host));
     thread.own_namespace = false;
-    assert_true(escapes_from_job(&thread, jobs));
+    assert_true(escapes_from_job(&thread, &host));
     thread = escaped;
     thread.known = false; /* it is hidden from us (hidepid=) */
-    assert_true(escapes_from_job(&thread, jobs));
-    thread.reset_on_fork = true;
-    assert_true(escapes_from_job(&thread, jobs));
-    thread.rank.priority = 20;
-    assert_false(escapes_from_job(&thread, jobs));
+    assert_true(escapes_from_job(&thread, &host));
+}
+
+/* Marks of rtkit, which everybody can put on. */
+static void test_what_rtkit_gives(void **state)
+{
+    const uint64_t boot = UINT64_C(1) << CAP_SYS_BOOT, jobs = ~boot;
+    const struct escapes_thread given = {{SCHED_RR, 20}, true, true, true, 0, jobs, 0, 200000};
+    struct escapes_thread thread = given;
+    struct escapes_host host = {.bounding = jobs, .jobs_are_marked = true, .rtkit = true};
+    (void)state;
+    assert_true(escapes_from_job(&thread, &host)); /* it was born in a job */
+    thread.bounding = ~UINT64_C(0);
+    assert_false(escapes_from_job(&thread, &host)); /* it was not */
+    thread.own_namespace = false;
+    assert_true(escapes_from_job(&thread, &host));
+    thread = given;
+    host.jobs_are_marked = false; /* who can say */
+    assert_false(escapes_from_job(&thread, &host));
+    thread.own_namespace = false;
+    assert_true(escapes_from_job(&thread, &host));
+    thread = given;
+    thread.rank.priority = 21;
+    assert_true(escapes_from_job(&thread, &host));
+    thread = given;
+    thread.reset_on_fork = false;
+    assert_true(escapes_from_job(&thread, &host));
+    thread = given;
+    thread.rt_time_max_us = 200001;
+    assert_true(escapes_from_job(&thread, &host));
+    thread.known = false; /* it is hidden from us (hidepid=) */
+    assert_false(escapes_from_job(&thread, &host));
+    host.rtkit = false;
+    assert_true(escapes_from_job(&thread, &host));
+    assert_true(escapes_from_job(&given, &host));
+}
+
+static void test_whether_rtkit_runs(void **state)
+{
+    pid_t pid;
+    (void)state;
+    char unit[4300], slice[4300], users[4300], text[4400];
+    FILE *file;
+    snprintf(slice, sizeof(slice), "%s/system.slice", rig.users);
+    snprintf(users, sizeof(users), "%s/user.slice", rig.users);
+    snprintf(unit, sizeof(unit), "%s/system.slice/rtkit-daemon.service", rig.users);
+    assert_false(escapes_rtkit_runs(users));
+    assert_int_equal(mkdir(slice, 0755) + mkdir(unit, 0755), 0);
+    assert_false(escapes_rtkit_runs(users));
+    pid = fork();
+    if (pid == 0) {
+        alarm(ESCAPES_SECONDS);
+        for (;;)
+            pause();
+    }
+    snprintf(text, sizeof(text), "%s/cgroup.procs", unit);
+    file = fopen(text, "we");
+    assert_non_null(file);
+    fprintf(file, "%d", (int)pid);
+    assert_int_equal(fclose(file), 0);
+    assert_true(escapes_rtkit_runs(users));
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
 }
 
 static void test_where_users_are(void **state)
@@ -342,9 +401,17 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, escapes_up, escapes_down)
 
-        cmocka_unit_test(test_the_rule),   cmocka_unit_test(test_where_users_are), TEST(test_who_has_left_is_ordinary),
-        TEST(test_a_helper_that_has_left), TEST(test_one_that_forks_all_the_time), TEST(test_others_keep_theirs),
-        TEST(test_it_is_not_root),         TEST(test_it_begins_without_rsd),       TEST(test_what_it_costs),
+        cmocka_unit_test(test_the_rule),
+        cmocka_unit_test(test_what_rtkit_gives),
+        TEST(test_whether_rtkit_runs),
+        cmocka_unit_test(test_where_users_are),
+        TEST(test_who_has_left_is_ordinary),
+        TEST(test_a_helper_that_has_left),
+        TEST(test_one_that_forks_all_the_time),
+        TEST(test_others_keep_theirs),
+        TEST(test_it_is_not_root),
+        TEST(test_it_begins_without_rsd),
+        TEST(test_what_it_costs),
     };
     int possible;
     if (argc == 2)
