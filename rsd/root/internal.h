@@ -154,7 +154,7 @@ struct root_job {
 
     int64_t deadline_ms; /* of the state; 0: none */
     int64_t retry_ms, backoff_ms, remove_wait_ms;
-    bool stuck_logged, refusal_logged;
+    bool stuck_logged, refusal_logged, guard_logged;
     double cpu_seconds;
     int64_t memory_peak_bytes;
     uint64_t struck_bytes; /* what its processes here used when the kernel ended them for their limit; 0: it has not */

@@ -10,6 +10,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "rsd/root/cpus.h"
+#include "rsd/root/guard.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/sessions.h"
 
@@ -269,6 +270,22 @@ static void look(struct root *root, struct root_job *job, int64_t now)
     walks_charge(root, walks_payer(root, job, false), before);
 }
 
+/* What it was bringing forth may have gone on at ORDER_BIRTH: it is soon looked for, but once only, because whoever
+ * does this does it as often as he likes. */
+static void guard(struct root *root, struct root_job *job, int64_t now)
+{
+    int64_t before = budget_own_ns();
+    bool changed =
+        !job->supervisor_gone && guard_supervisor(job->supervisor_pid, job->supervisor_pidfd, root->spawn_pid);
+    walks_charge(root, walks_payer(root, job, false), before);
+    if (!changed || job->guard_logged)
+        return;
+    plan_soon(job, now);
+    log_warning("job=%s: its user has changed class or CPUs of its supervisor: put back, as often as it happens",
+                job->name);
+    job->guard_logged = true;
+}
+
 void ranks_sweep(struct root *root, int64_t now)
 {
     bool swept = false;
@@ -276,6 +293,7 @@ void ranks_sweep(struct root *root, int64_t now)
     for (size_t i = 0; i < root->job_count; i++) {
         struct root_job *job = root->jobs[i];
         if (now >= job->sweep_ms) {
+            guard(root, job, now);
             sweep(job);
             weigh_sessions(root, job);
             look(root, job, now);

@@ -8,8 +8,8 @@
  * The others are a user's of its own: signals go by the real and the saved one, so he can neither end, stop nor wake
  * it, which ranks above all jobs; nor trace it, because these differ and its program is not readable. Files of the
  * groups that it needs, and its pipes, belong to elmer-sup: were they his, his processes could leave the job's group,
- * and its reports could be forged. Ranks go by the effective uid, but not those of who has a capability that the
- * caller has not.
+ * and its reports could be forged. Ranks and CPUs go by the effective uid, but not those of who has a capability that
+ * the caller has not; in a user namespace of his own he has all of them, so rsd looks after ours (rsd/root/guard.c).
  *
  * elmer-spawn (rsd/spawn/birth.c) has looked him up, and has executed us as elmer-sup with his gids, SETUID and
  * SYS_NICE: ids that differ would lose both at exec. SETUID goes here. SYS_NICE stays, for ranks of what is born.

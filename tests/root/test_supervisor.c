@@ -85,10 +85,26 @@ static int attack(const char *group)
     return failures;
 }
 
+/* In a user namespace of one's own one has all capabilities, and the kernel does not ask of which namespace they are.
+ */
+static int demote(void)
+{
+    const struct sched_param lowest = {0};
+    const pid_t supervisor = getppid();
+    cpu_set_t one;
+    sched_getaffinity(0, sizeof(one), &one); /* the job's */
+    if (unshare(CLONE_NEWUSER) < 0)
+        return 77;
+    return sched_setaffinity(supervisor, sizeof(one), &one) < 0 ||
+           sched_setscheduler(supervisor, SCHED_IDLE, &lowest) < 0;
+}
+
 static int helper(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "attack") == 0)
         return attack(argv[2]);
+    if (argc == 2 && strcmp(argv[1], "demote") == 0)
+        return demote();
     sleep(LIFE_SECONDS);
     return 0;
 }
@@ -248,6 +264,32 @@ static void test_is_out_of_its_users_reach(void **state)
     rig_empty(&rig, 1, 5000);
 }
 
+/* What cannot be refused is put back. */
+static void test_keeps_its_rank_and_cpus(void **state)
+{
+    struct wire_message message;
+    const char *argv[] = {helper_path, "demote", NULL};
+    int64_t status;
+    cpu_set_t all, now;
+    pid_t supervisor;
+    (void)state;
+    rig_order(&rig, 1, &alone, 1);
+    rig_open(&rig, 1, 1);
+    supervisor = supervisor_of(1);
+    assert_int_equal(sched_getaffinity(supervisor, sizeof(all), &all), 0);
+    assert_int_equal(sched_getscheduler(supervisor), SCHED_FIFO);
+    rig_run(&rig, 1, argv);
+    rig_expect(&rig, WIRE_exited, 5000, &message);
+    status = message.u.exited.exit_status;
+    wire_message_fini(&message);
+    assert_true(status == 0 || status == 77 || status == 1); /* 1: a kernel that refuses it */
+    rig_until(sched_getscheduler(supervisor) == SCHED_FIFO);
+    rig_until(sched_getaffinity(supervisor, sizeof(now), &now) == 0 && CPU_EQUAL(&all, &now));
+    print_message("its user could %slower it\n", status == 0 ? "" : "not ");
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 5000);
+}
+
 /* It says nothing any more, whoever has done that: its job is ended all the same. */
 static void test_stopped(void **state)
 {
@@ -274,6 +316,7 @@ int main(int argc, char **argv)
         TEST(test_no_job_of_its_own_user),
         cmocka_unit_test_setup_teardown(test_limit_of_processes, up_with_few_processes, down_with_all),
         TEST(test_is_out_of_its_users_reach),
+        TEST(test_keeps_its_rank_and_cpus),
         TEST(test_stopped),
     };
     int possible;
