@@ -3,7 +3,8 @@
  * Removal descends by descriptors, never through a link or into something mounted (whoever serves that is not asked),
  * and unmounts what the user has mounted (FUSE). Each directory is taken from the user before it is read, so that a
  * process of his outside of the job cannot go on filling it. A tree deeper than DEPTH is flattened: the directory at
- * the limit is moved to the top and comes later.
+ * the limit is moved to the top and comes later. Its user may have taken the name that it gets there: then it gets
+ * another, in the next round if need be, when what has the name may be gone.
  */
 #include "config.h"
 
@@ -25,7 +26,7 @@
 #include "rsd/root/tmpdir.h"
 
 /* Freeing a large file takes the kernel long, and its caller's rank. */
-enum { DEPTH = 48, ROUNDS = 100000, SWEEP_ENTRIES = 64, LARGE_BYTES = 1 << 20 };
+enum { DEPTH = 48, ROUNDS = 100000, NAMES = 100, SWEEP_ENTRIES = 64, LARGE_BYTES = 1 << 20 };
 
 int tmpdir_make(int parent_fd, const char *name, uid_t uid, gid_t gid, struct err *err)
 {
@@ -121,9 +122,10 @@ static void remove_entry(struct removal *removal, int dir, const char *name, int
         remove_directory(removal, dir, name, depth);
         return;
     }
-    snprintf(moved, sizeof(moved), ".elmer-%u", removal->moved++);
-    if (renameat(dir, name, removal->top_fd, moved) == 0)
-        removal->again = true;
+    do
+        snprintf(moved, sizeof(moved), ".elmer-%u", removal->moved++);
+    while (renameat(dir, name, removal->top_fd, moved) < 0 && removal->moved % NAMES > 0);
+    removal->again = true;
 }
 
 static void remove_directory(struct removal *removal, int dir, const char *name, int depth)
@@ -158,9 +160,7 @@ int tmpdir_remove(int parent_fd, const char *name, unsigned patience)
         remove_directory(&removal, parent_fd, name, 0);
     }
     close(removal.top_fd);
-    if (unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-        return -errno;
-    return 0;
+    return unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
 /* Entries are unlinked and never opened: a mount point says EBUSY without asking whoever serves it. Takes fd. */

@@ -61,6 +61,57 @@ static void test_removal_follows_nothing(void **state)
     close(dir);
 }
 
+static int go_down(int dir, const char *name, int levels)
+{
+    assert_true(dir >= 0);
+    for (int i = 0; i < levels; i++) {
+        int below;
+        assert_true(mkdirat(dir, name, 0755) == 0 || errno == EEXIST);
+        below = openat(dir, name, O_RDONLY | O_DIRECTORY);
+        assert_true(below >= 0);
+        close(dir);
+        dir = below;
+    }
+    return dir;
+}
+
+/* A tree that is too deep is moved to the top; somebody has known by which name, and has that come later. */
+static void test_removal_where_a_name_is_taken(void **state)
+{
+    int dir = open(root, O_RDONLY | O_DIRECTORY);
+    (void)state;
+    for (int i = 0; i < 20; i++) { /* which comes first is the file system's choice */
+        char name[16];
+        snprintf(name, sizeof(name), "deep-%d", i);
+        make("9.1");
+        make("9.1/.elmer-0");
+        put("9.1/.elmer-0/file", "");
+        close(go_down(openat(dir, "9.1", O_RDONLY | O_DIRECTORY), name, 60));
+        assert_int_equal(tmpdir_remove(dir, "9.1", 10), 0);
+        assert_int_equal(faccessat(dir, "9.1", F_OK, 0), -1);
+    }
+    close(dir);
+}
+
+/* All that one round tries, some of them too deep as well. */
+static void test_removal_where_many_names_are_taken(void **state)
+{
+    enum { TAKEN = 250, CHAIN = 110 };
+    int dir = open(root, O_RDONLY | O_DIRECTORY);
+    (void)state;
+    make("9.1");
+    close(go_down(openat(dir, "9.1", O_RDONLY | O_DIRECTORY), "a", 300));
+    for (int i = 0; i < TAKEN; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "9.1/.elmer-%d", i);
+        make(name);
+        close(go_down(openat(dir, name, O_RDONLY | O_DIRECTORY), "b", i % 2 ? 1 : CHAIN));
+    }
+    assert_int_equal(tmpdir_remove(dir, "9.1", 10), 0);
+    assert_int_equal(faccessat(dir, "9.1", F_OK, 0), -1);
+    close(dir);
+}
+
 static void put_large(const char *name)
 {
     char path[4096];
@@ -95,6 +146,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_removal_follows_nothing),
+        cmocka_unit_test(test_removal_where_a_name_is_taken),
+        cmocka_unit_test(test_removal_where_many_names_are_taken),
         cmocka_unit_test(test_removal_of_large_files),
     };
     if (!scratch_dir(root))
