@@ -22,16 +22,20 @@
 
 enum { DEPTH = 3 };
 
-/* Never through a link, and not what belongs to neither. A socket of root's is that of a supervisor of an rsd that was
- * root: nobody else is to connect to it (rsd_reach()). */
+/* Never through a link, and not what belongs to neither, nor what has another name as well: in RUNDIR/sup, which is
+ * elmer-jobs's from the first start on, that may be any file of root's (fs.protected_hardlinks=0). A socket of root's
+ * is that of a supervisor of an rsd that was root: nobody else is to connect to it (rsd_reach()). */
 static void give_one(const struct root *root, int dir, const char *name)
 {
     struct stat st;
-    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != 0 || S_ISLNK(st.st_mode) ||
-        S_ISSOCK(st.st_mode))
+    int at = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC); /* what is looked at is what is given */
+    if (at < 0)
         return;
-    if (fchownat(dir, name, root->config->jobs_uid, root->config->jobs_gid, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstat(at, &st) == 0 && st.st_uid == 0 && !S_ISLNK(st.st_mode) && !S_ISSOCK(st.st_mode) &&
+        (S_ISDIR(st.st_mode) || st.st_nlink == 1) &&
+        fchownat(at, "", root->config->jobs_uid, root->config->jobs_gid, AT_EMPTY_PATH) < 0)
         log_warning("cannot give %s to elmer-jobs: %s", name, strerror(errno));
+    close(at);
 }
 
 static void give_below(const struct root *root, int dir, int depth)

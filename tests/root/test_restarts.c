@@ -179,6 +179,50 @@ static void test_supervisor_killed_while_nobody_looks(void **state)
     rig_empty(&rig, 1, 3000);
 }
 
+static void owner_of(const char *name, uid_t *uid)
+{
+    char path[4300];
+    struct stat st = {0};
+    snprintf(path, sizeof(path), "%s/%s", rig.dir, name);
+    assert_int_equal(stat(path, &st), 0);
+    *uid = st.st_uid;
+}
+
+static void make_file(const char *name)
+{
+    char path[4300];
+    int fd;
+    snprintf(path, sizeof(path), "%s/%s", rig.dir, name);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+/* Whoever had the jobs half could put another name of a file of root's into its directory (fs.protected_hardlinks=0):
+ * the next one is not given that. */
+static void test_files_of_root_stay_so(void **state)
+{
+    struct wire_message message;
+    char from[4300], to[4300];
+    uid_t uid;
+    (void)state;
+    resync(&message); /* it is up */
+    wire_message_fini(&message);
+    rig_root_kill(&rig, SIGKILL);
+    make_file("run/precious");
+    make_file("run/sup/plain");
+    snprintf(from, sizeof(from), "%s/run/precious", rig.dir);
+    snprintf(to, sizeof(to), "%s/run/sup/linked", rig.dir);
+    assert_int_equal(link(from, to), 0);
+    rig_root_start(&rig);
+    resync(&message);
+    wire_message_fini(&message);
+    owner_of("run/sup/plain", &uid);
+    assert_int_equal(uid, RIG_JOBS_UID);
+    owner_of("run/precious", &uid);
+    assert_int_equal(uid, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +233,7 @@ int main(void)
         TEST(test_ranks_outlive_it),
         TEST(test_supervisor_killed),
         TEST(test_supervisor_killed_while_nobody_looks),
+        TEST(test_files_of_root_stay_so),
     };
     int possible;
     alarm(400); /* whatever goes wrong: an end */
