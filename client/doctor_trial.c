@@ -20,6 +20,7 @@
 #include "client/common.h"
 #include "client/source.h"
 #include "lib/base/clock.h"
+#include "lib/base/str.h"
 
 enum { TRIAL_MS = 30000, ROUND_MS = 10000, PAUSE_MS = 100 };
 #define PROGRAM ELMER_LIBEXECDIR "/elmer-doctor"
@@ -207,13 +208,17 @@ void doctor_try(struct findings *findings, struct elmer *elmer, const struct doc
     static const char *const command[] = {PROGRAM, NULL};
     struct trial *trials = must(calloc(count + 1, sizeof(*trials)));
     char **said = must(calloc(count + 1, sizeof(*said)));
+    char token[33] = "", output[100];
     int64_t deadline;
 
-    for (size_t i = 0; i < count; i++) {
+    if (str_unique_token(token) < 0)
+        finding_add(findings, FINDING_BAD, "", "job", "no job can be tried: there are no random numbers");
+    snprintf(output, sizeof(output), "/tmp/elmer-doctor.%%j.%s", token); /* nobody is there before us */
+    for (size_t i = 0; i < count && token[0]; i++) {
         const char *names[] = {hosts[i].name, NULL};
 
         trials[i] = (struct trial){.host = &hosts[i], .before_s = time(NULL)};
-        trials[i].job = submit(findings, elmer, hosts[i].name, "job", names, 1, command, "/tmp/elmer-doctor.%j", false);
+        trials[i].job = submit(findings, elmer, hosts[i].name, "job", names, 1, command, output, false);
     }
     deadline = mono_ms(mono_now()) + TRIAL_MS;
     for (size_t i = 0; i < count; i++)
