@@ -20,7 +20,7 @@
 #include "rsd/escapes/tree.h"
 #include "tests/root/escapes_bed.h"
 
-enum { DEEP_GROUPS = 1100 };
+enum { DEEP_GROUPS = 1100, SOFT_FILES = 1024 };
 
 static void expect_found(const char *group)
 {
@@ -175,9 +175,13 @@ int main(int argc, char **argv)
         TEST(test_where_threads_may_not_be_read),
         TEST(test_deep_below),
     };
+    struct rlimit files;
     int possible;
     if (argc == 2)
         return escapes_helper(argv[1]);
+    getrlimit(RLIMIT_NOFILE, &files); /* as systemd gives it to rsd-spawn.service */
+    files.rlim_cur = files.rlim_max < SOFT_FILES ? files.rlim_max : SOFT_FILES;
+    setrlimit(RLIMIT_NOFILE, &files);
     alarm(300); /* whatever goes wrong: an end */
     possible = rig_possible();
     if (possible != 0)
