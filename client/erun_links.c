@@ -38,7 +38,7 @@ static int ask_desk(struct erun *erun, const char *text, char *pass, struct err 
     int64_t deadline = mono_ms(mono_now()) + PATIENCE_MS;
     for (;;) {
         struct run_desk desk;
-        int result = text ? run_desk_ask_check(&desk, text, err) : run_desk_ask_pass(&desk, erun->key.public_key, err);
+        int result = text ? run_desk_ask_trust(&desk, text, err) : run_desk_ask_pass(&desk, erun->key.public_key, err);
         if (result == 0)
             result = run_desk_wait(&desk, pass, deadline, err);
         if (result == 0 || result == -EACCES || result == -EPROTO || mono_ms(mono_now()) + AGAIN_MS >= deadline)

@@ -313,7 +313,7 @@ static void check(struct look *look)
 
     if (!is_meant(look))
         return;
-    result = run_desk_ask_check(&desk, look->link.other, &err);
+    result = run_desk_ask_trust(&desk, look->link.other, &err);
     if (result == 0)
         result = run_desk_wait(&desk, NULL, now_ms() + DESK_MS, &err);
     if (result < 0) {

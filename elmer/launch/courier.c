@@ -254,7 +254,7 @@ static const char *answer_or_wait(struct courier *c, uint64_t number)
     return NULL;
 }
 
-const char *launches_reach(struct launches *launches, uint64_t job, int host, uint16_t gone, uint64_t number)
+const char *launches_reach(struct launches *launches, uint64_t job, int from, int host, uint16_t gone, uint64_t number)
 {
     struct launch *l = map_get(&launches->by_job, job);
     int place = l ? launch_place(l, host) : -1;
@@ -262,6 +262,8 @@ const char *launches_reach(struct launches *launches, uint64_t job, int host, ui
         return "the job does not run now";
     if (place < 0)
         return "it is no host of this job";
+    if (launch_place(l, from) < 0)
+        return "only processes of this job may do that, and none is on the host of who asks";
     struct courier *c = courier_at(l, place);
     if (gone)
         c->gone = gone;

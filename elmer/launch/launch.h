@@ -36,9 +36,10 @@ struct launches_reached {
 typedef void (*launches_on_reached)(uint64_t number, const struct launches_reached *reached, void *data);
 /* Where to tell what has been asked for. Before anything is. */
 void launches_connect(struct launches *launches, launches_on_reached on_reached, void *data);
-/* Where the courier of a running job on that host listens; if there is none it is started. gone: not there any more, 0:
- * nothing is known. NULL: on_reached comes with the number, once, perhaps at once; else why it does not. */
-const char *launches_reach(struct launches *launches, uint64_t job, int host, uint16_t gone, uint64_t number);
+/* Where the courier of a running job on that host listens; if there is none it is started. from: the host of who asks,
+ * which must be one of the job's, too. gone: not there any more, 0: nothing is known. NULL: on_reached comes with the
+ * number, once, perhaps at once; else why it does not. */
+const char *launches_reach(struct launches *launches, uint64_t job, int from, int host, uint16_t gone, uint64_t number);
 
 /* The same for what holds the terminal of a job that has one. */
 const char *launches_reach_terminal(struct launches *launches, uint64_t job, uint64_t number);

@@ -73,6 +73,8 @@ void reach_begin(struct request *request)
     struct requests *requests = request->requests;
     const struct wire_reach *reach = &request->message.u.reach;
     const struct engine_job *job = engine_job(requests->room.engine, request->job);
+    const struct core *core = engine_core(requests->room.engine);
+    const int from = request->client ? core_host_by_name(core, client_host_name(request->client)) : -1;
     const char *refusal;
     if (!job) {
         request_error(request, WIRE_CODE_NO_SUCH_JOB, "there is no job %" PRIu64 " that runs", request->job);
@@ -88,9 +90,8 @@ void reach_begin(struct request *request)
         return;
     }
     request->holder = HOLDER_CORE;
-    refusal = launches_reach(requests->launches, request->job,
-                             core_host_by_name(engine_core(requests->room.engine), reach->host), (uint16_t)reach->gone,
-                             request->number);
+    refusal = launches_reach(requests->launches, request->job, from, core_host_by_name(core, reach->host),
+                             (uint16_t)reach->gone, request->number);
     if (refusal)
         fail(request, refusal);
 }

@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "rsd/courier/courier.h"
 
 extern char **environ;
 
-enum { BACKLOG = 1024, DESK_MS = 9000, DESK_AGAIN_MS = 100 };
+enum { HOSTS_BYTES = 16 << 20, BACKLOG = 1024, DESK_MS = 9000, DESK_AGAIN_MS = 100 };
 
 /* rsd may be starting again just now. */
 static int get_pass(struct courier *courier, struct err *err)
@@ -83,6 +84,18 @@ bool courier_say(const char *line)
     if (null >= 0)
         close(null);
     return said && closed;
+}
+
+/* The file is there from before the first process of the job on; what its user makes of it later, he does to himself.
+ */
+void courier_read_hosts(struct courier *courier)
+{
+    const char *hosts = getenv("ELMER_HOSTS"), *file = getenv("ELMER_HOSTFILE");
+    struct err none = ERR_INIT;
+    courier->between = hosts ? ':' : '\n';
+    courier->hosts = hosts ? strdup(hosts) : NULL;
+    if (!hosts && file && file_read(AT_FDCWD, file, HOSTS_BYTES, &courier->hosts, &none) < 0)
+        courier->hosts = NULL;
 }
 
 int courier_begin(struct courier *courier, int *listener, struct err *err)

@@ -67,12 +67,16 @@ struct courier {
     struct pass pass;
     struct rlimit files; /* for children */
     cpu_set_t cpus;      /* that the job has here */
+    char *hosts;         /* of the job, as elmer has said; a courier's own. NULL: not known */
+    char between;        /* two of them */
 };
 
 /* ---- begin.c ---- */
 
 /* Its pass, its port, which is said in one line, and what children get. 0, or -errno with a sentence. */
 int courier_begin(struct courier *courier, int *listener, struct err *err);
+/* Reads which hosts the job has; before the first session. */
+void courier_read_hosts(struct courier *courier);
 /* Who has started us reads one line on standard output, which is closed then. */
 bool courier_say(const char *line);
 /* Its environment without one variable; items is to be freed, NULL: no memory. */
@@ -97,6 +101,9 @@ int child_start(const struct birth *birth, struct child *child, int *input, char
 void child_signal(const struct child *child, int number);
 
 /* ---- session.c ---- */
+
+/* The job is on this host; without a list only on the courier's own. */
+bool courier_has_host(const struct courier *courier, const char *host);
 
 /* Takes over a socket. NULL: no memory. */
 struct session *session_create(int fd, const struct courier *courier, int64_t now);

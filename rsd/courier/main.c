@@ -172,8 +172,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "elmer-courier: %s\n", signal_fd < 0 ? strerror(errno) : err.text);
         return 1;
     }
+    courier_read_hosts(&courier);
     while (turn(&fds, &room)) {
     }
     free(fds);
+    free(courier.hosts);
     return 0;
 }

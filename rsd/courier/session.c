@@ -1,12 +1,13 @@
 /* session.c - one erun, from its connection to the last word about what it has started.
  *
- * Handshake: its pass is looked at by elmer-tickets of this host, and must be of this very job, attempt and user. Then
- * one RUN_START: its processes are made, and each is told. Output is read while the window of its stream is open, a
- * piece from each process in turn, so one that prints without end neither blocks the others nor grows this process;
- * what erun has written elsewhere opens the window again. Input is taken as far as the process reads it. A process is
- * over when it has been reaped and nobody has its output open any more; then erun gets its status. When the connection
- * ends, whatever the reason, what is not over gets TERM (HUP where it has a terminal), and KILL after KILL_MS, with all
- * that it has started in turn (family.h). What a process that is over has left behind on purpose stays.
+ * Handshake: its pass must be of this very job, attempt and user, and of a host of the job, and is looked at by
+ * elmer-tickets of this host. Then one RUN_START: its processes are made, and each is told. Output is read while the
+ * window of its stream is open, a piece from each process in turn, so one that prints without end neither blocks the
+ * others nor grows this process; what erun has written elsewhere opens the window again. Input is taken as far as the
+ * process reads it. A process is over when it has been reaped and nobody has its output open any more; then erun gets
+ * its status. When the connection ends, whatever the reason, what is not over gets TERM (HUP where it has a terminal),
+ * and KILL after KILL_MS, with all that it has started in turn (family.h). What a process that is over has left behind
+ * on purpose stays.
  */
 #include "config.h"
 
@@ -72,11 +73,29 @@ static void refuse(struct session *session, const char *why)
     run_link_kill(&session->link, "%s", why);
 }
 
+bool courier_has_host(const struct courier *courier, const char *host)
+{
+    size_t length = strlen(host);
+    if (!courier->hosts)
+        return strcmp(host, courier->pass.host) == 0;
+    for (const char *at = courier->hosts; at; at = strchr(at, courier->between)) {
+        at += *at == courier->between;
+        if (strncmp(at, host, length) == 0 && (!at[length] || at[length] == courier->between))
+            return true;
+    }
+    return false;
+}
+
+/* The host is looked at because any host of the cluster can sign a pass for this job. */
 static void ask(struct session *session, const struct courier *courier)
 {
     struct err err = ERR_INIT;
+    char text[128];
+    snprintf(text, sizeof(text), "%s is no host of its job", session->link.peer.host);
     if (!pass_is_of_job(&session->link.peer, &courier->pass))
         refuse(session, "it is of another job");
+    else if (!courier_has_host(courier, session->link.peer.host))
+        refuse(session, text);
     else if (run_desk_ask_check(&session->desk, session->link.other, &err) < 0)
         refuse(session, err.text);
 }

@@ -134,10 +134,10 @@ static void drop(struct client *client)
 
 static enum wire_type answer_to(enum wire_type request)
 {
-    return request == WIRE_pass_ask || request == WIRE_pass_look ? WIRE_pass
-           : request == WIRE_pass_check                          ? WIRE_done
-           : request == WIRE_warrant_ask                         ? WIRE_warrant
-                                                                 : WIRE_ticket;
+    return request == WIRE_pass_ask || request == WIRE_pass_look      ? WIRE_pass
+           : request == WIRE_pass_check || request == WIRE_pass_trust ? WIRE_done
+           : request == WIRE_warrant_ask                              ? WIRE_warrant
+                                                                      : WIRE_ticket;
 }
 
 /* result: 0, with what was asked for; otherwise with a sentence, as desk_sign(). */
@@ -171,6 +171,8 @@ static void serve_pass(struct desk *desk, struct client *client, const struct us
                      ? desk_pass(desk->keys, &asker, client->request.u.pass_ask.key, text, &err)
                  : client->request.type == WIRE_pass_look
                      ? desk_pass_to_look(desk->keys, &asker, look->job, look->key, text, &err)
+                 : client->request.type == WIRE_pass_trust
+                     ? desk_pass_trust(desk->keys, &desk->believes, client->request.u.pass_trust.pass, &err)
                      : desk_pass_check(desk->keys, &desk->believes, client->request.u.pass_check.pass, &err);
     answer(client, result, result == 0 ? text : err.text);
 }
@@ -214,7 +216,7 @@ static void serve(struct desk *desk, struct client *client, int64_t now)
 static bool is_request(enum wire_type type)
 {
     return type == WIRE_submit || type == WIRE_pass_ask || type == WIRE_pass_look || type == WIRE_pass_check ||
-           type == WIRE_warrant_ask;
+           type == WIRE_pass_trust || type == WIRE_warrant_ask;
 }
 
 /* As far as that has come. */

@@ -38,8 +38,11 @@ int desk_pass(const struct ticket_keys *keys, const struct desk_asker *asker, co
 /* The pass for a process of this user, to see the terminal of the job with, whoever's that is. The same. */
 int desk_pass_to_look(const struct ticket_keys *keys, const struct desk_asker *asker, uint64_t job,
                       const char *public_key, char *out, struct err *err);
-/* Whether a pass is good here: 0, or -EINVAL with a sentence. */
+/* Whether a pass is good here, to have something done or shown by: 0; -EINVAL with a sentence: it is not; another
+ * -errno: that cannot be found out now. */
 int desk_pass_check(struct ticket_keys *keys, const struct desk_believes *believes, const char *text, struct err *err);
+/* The same for a process here that asks the one of the pass for something: what is refused here does not matter. */
+int desk_pass_trust(struct ticket_keys *keys, const struct desk_believes *believes, const char *text, struct err *err);
 /* What the user asks of elmer, signed with its challenge (lib/ticket/warrant.h). As desk_pass(); out has
  * WARRANT_TEXT_MAX + 1 bytes. */
 int desk_warrant(const struct ticket_keys *keys, const struct wire_warrant_ask *ask, uint32_t uid, const char *user,

@@ -101,8 +101,9 @@ int desk_pass_to_look(const struct ticket_keys *keys, const struct desk_asker *a
     return give(keys, asker, &pass, out, err);
 }
 
-/* Who may run nothing here that another host says is his sees no terminal here by its word either: a job of his that he
- * has submitted here would else be open to whoever holds that host. */
+/* Who may run nothing here that another host says is his has nothing done or shown here by its word either: neither
+ * another process of his job nor its terminal. A job of his that he has submitted here would else be open to whoever
+ * holds that host, whether the job is there or not: which hosts a job has, only elmer says. */
 static int judge_stranger(const struct desk_believes *believes, const struct pass *pass, struct err *err)
 {
     const struct admit_lists lists = {believes->deny_users, believes->deny_groups, uid_here, gid_here};
@@ -117,23 +118,36 @@ static int judge_stranger(const struct desk_believes *believes, const struct pas
     return result == -EPERM ? -EINVAL : result < 0 ? -EAGAIN : 0; /* he may be known in a moment */
 }
 
-int desk_pass_check(struct ticket_keys *keys, const struct desk_believes *believes, const char *text, struct err *err)
+static int believe(struct ticket_keys *keys, const struct desk_believes *believes, const char *text, struct pass *pass,
+                   struct err *err)
 {
     struct ticket_trust trust = {.has_authority = false};
-    struct pass pass;
-    enum ticket_refusal why = pass_decode(text, &pass) ? TICKET_GOOD : TICKET_GARBLED;
+    enum ticket_refusal why = pass_decode(text, pass) ? TICKET_GOOD : TICKET_GARBLED;
     (void)ticket_keys_certified(keys);
     ticket_keys_trust(keys, &trust);
     if (why == TICKET_GOOD)
-        why = pass_check_chain(&pass, &trust);
-    if (why == TICKET_GOOD && strcmp(pass.host, keys->host) != 0 &&
-        !(ticket_is_among(believes->hosts, pass.host) && ticket_is_among(believes->users, pass.user)))
+        why = pass_check_chain(pass, &trust);
+    if (why == TICKET_GOOD && strcmp(pass->host, keys->host) != 0 &&
+        !(ticket_is_among(believes->hosts, pass->host) && ticket_is_among(believes->users, pass->user)))
         why = TICKET_NOT_VOUCHED;
     if (why == TICKET_GOOD)
-        return pass.looks && strcmp(pass.host, keys->host) != 0 ? judge_stranger(believes, &pass, err) : 0;
+        return 0;
     return err_set(err, -EINVAL, "%s does not believe the pass for job %llu of a process on %s (%s)%s", keys->host,
-                   (unsigned long long)pass.job, pass.host[0] ? pass.host : "a host", ticket_refusal_name(why),
+                   (unsigned long long)pass->job, pass->host[0] ? pass->host : "a host", ticket_refusal_name(why),
                    why == TICKET_OTHER_CLUSTER ? ": one of the two has no certified ticket key; rsd --join again"
                    : why == TICKET_NOT_VOUCHED ? ": see vouch and vouch_users in rsd.conf there"
                                                : "");
+}
+
+int desk_pass_check(struct ticket_keys *keys, const struct desk_believes *believes, const char *text, struct err *err)
+{
+    struct pass pass;
+    int result = believe(keys, believes, text, &pass, err);
+    return result == 0 && strcmp(pass.host, keys->host) != 0 ? judge_stranger(believes, &pass, err) : result;
+}
+
+int desk_pass_trust(struct ticket_keys *keys, const struct desk_believes *believes, const char *text, struct err *err)
+{
+    struct pass pass;
+    return believe(keys, believes, text, &pass, err);
 }

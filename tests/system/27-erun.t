@@ -71,9 +71,25 @@ like "its user's own shell beside it gets no pass" "$(cat "$tmp/out")" 'no proce
 is 'a courier is the user, in the group of the job' "$(on 2 sh -c 'p=$(pgrep -x elmer-courier); stat -c %U /proc/$p; sed -n "s/^0::.*scope//p" /proc/$p/cgroup' | xargs)" "alice /$id.1/job"
 port=$(on 2 sh -c 'ss -Hltnp | grep elmer-courier | head -n 1 | sed "s/.*:\([0-9]*\) .*:\*.*/\1/"' | grep -oE '[0-9]+' | head -n 1)
 is 'who says nothing, or garbage, to a courier gets nothing' "$(on 1 timeout 5 bash -c 'exec 3<>/dev/tcp/ws2/'"${port:-1}"'; head -c 100000 /dev/urandom >&3; cat <&3' 2>/dev/null | grep -a -c 'uid=')" 0
+as alice 2 esubmit -t 20s -w --hosts ws2 -o /home/alice/beside 1 sh -c "ELMER_JOB_ID=$id ELMER_HOSTS=ws1:ws1:ws2:ws2 erun ws1 id" >/dev/null 2>&1
+like 'a process of another job has another pass' "$(as alice 2 cat beside)" "who answers for ws1 is of job $id on ws1"
 ok 'ekill' as alice 1 ekill "$id"
 wait_for 5 'ends a job with couriers' over "$id"
 ok 'and nothing is left' until_ok 5 nothing_left "$id"
+id=$(submit alice -o /home/alice/alone --hosts ws1 1 sh -c 'echo alone; sleep 100')
+wait_for 10 'a job runs on one host' eval 'printed alone | grep -q alone'
+as alice 2 esubmit -t 20s -w --hosts ws2 -o /home/alice/beside 1 sh -c "ELMER_JOB_ID=$id ELMER_HOSTS=ws1:ws2 erun ws1 id" >/dev/null 2>&1
+like 'another host is not told where its courier is' "$(as alice 2 cat beside)" "nothing of job $id can be started on ws1: only processes of this job may do that, and none is on the host of who asks"
+is 'and none is there' "$(on 1 pgrep -x elmer-courier)" ''
+as alice 1 ekill "$id"
+wait_for 5 'it ends' over "$id"
+on 1 sh -c 'printf "deny_users = alice\n" >>/etc/elmer/rsd.conf; systemctl restart rsd'
+wait_for 20 'ws1 is up again, and denies alice by the word of others' up_again
+job denied 4 'erun ws2 "hostname; erun ws1 hostname"; echo $?; erun ws1 hostname'
+is 'from the host of the submission she reaches others, and nobody there reaches her on it' "$(printed denied | grep -v erun: | xargs)" 'ws2 255 ws1'
+like 'why' "$(printed denied)" 'erun: .*jobs of user alice from other hosts are refused \(deny_users in rsd.conf\)'
+on 1 sh -c 'sed -i "/^deny_users = alice/d" /etc/elmer/rsd.conf; systemctl restart rsd'
+wait_for 20 'ws1 is up again' up_again
 
 # ---- what fails ----
 id=$(submit alice -o /home/alice/lost 4 sh -c 'erun --host ws2 sh -c "echo here; exec sleep 987"; echo status $?; sleep 100')

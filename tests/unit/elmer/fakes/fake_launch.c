@@ -20,10 +20,11 @@ const char *launches_reach_terminal(struct launches *launches, uint64_t job, uin
     return fake_launch.refusal;
 }
 
-const char *launches_reach(struct launches *launches, uint64_t job, int host, uint16_t gone, uint64_t number)
+const char *launches_reach(struct launches *launches, uint64_t job, int from, int host, uint16_t gone, uint64_t number)
 {
     (void)launches;
     fake_launch.job = job;
+    fake_launch.from = from;
     fake_launch.host = host;
     fake_launch.gone = gone;
     fake_launch.number = number;

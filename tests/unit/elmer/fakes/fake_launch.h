@@ -9,7 +9,7 @@ extern struct fake_launch {
     void *data;
     const char *refusal;  /* of the next who asks; NULL: he waits */
     uint64_t job, number; /* the last one that was asked for, and by which request */
-    int host;
+    int from, host;
     uint16_t gone;
     unsigned asked;
 } fake_launch;

@@ -33,11 +33,16 @@ static void answered(const char *lines)
     nanswers = 0;
 }
 
-static void ask(int host, uint16_t gone, uint64_t number)
+static void ask_from(int from, int host, uint16_t gone, uint64_t number)
 {
-    const char *refusal = launches_reach(f.launches, 7, host, gone, number);
+    const char *refusal = launches_reach(f.launches, 7, from, host, gone, number);
     if (refusal)
         fail_msg("refused: %s", refusal);
+}
+
+static void ask(int host, uint16_t gone, uint64_t number)
+{
+    ask_from(0, host, gone, number);
 }
 
 /* A job on ws0 (2 processors) and ws1 that runs. */
@@ -76,14 +81,18 @@ static void test_first_and_next(void **state)
     answered("");
 }
 
+#define NOT_FROM_THERE "only processes of this job may do that, and none is on the host of who asks"
+
 static void test_who_may_not(void **state)
 {
     (void)state;
-    assert_string_equal(launches_reach(f.launches, 8, 1, 0, 1), "the job does not run now");
-    assert_string_equal(launches_reach(f.launches, 7, 2, 0, 1), "it is no host of this job");
-    assert_string_equal(launches_reach(f.launches, 7, -1, 0, 1), "it is no host of this job");
+    assert_string_equal(launches_reach(f.launches, 8, 0, 1, 0, 1), "the job does not run now");
+    assert_string_equal(launches_reach(f.launches, 7, 0, 2, 0, 1), "it is no host of this job");
+    assert_string_equal(launches_reach(f.launches, 7, 0, -1, 0, 1), "it is no host of this job");
+    assert_string_equal(launches_reach(f.launches, 7, 2, 1, 0, 1), NOT_FROM_THERE); /* nor from any other host */
+    assert_string_equal(launches_reach(f.launches, 7, -1, 1, 0, 1), NOT_FROM_THERE);
     end();
-    assert_string_equal(launches_reach(f.launches, 7, 1, 0, 1), "the job does not run now");
+    assert_string_equal(launches_reach(f.launches, 7, 0, 1, 0, 1), "the job does not run now");
     answered("");
 }
 
@@ -223,7 +232,7 @@ static void test_bounds(void **state)
     (void)state;
     for (uint64_t i = 0; i < WAITING_MAX; i++)
         ask(1, 0, i);
-    assert_string_equal(launches_reach(f.launches, 7, 1, 0, 1), "too many processes wait for its courier");
+    assert_string_equal(launches_reach(f.launches, 7, 0, 1, 0, 1), "too many processes wait for its courier");
     *f.log = 0;
     say(1, WIRE_line, FIRST + 1, "40001");
     assert_int_equal(nanswers, WAITING_MAX);
@@ -234,7 +243,7 @@ static void test_bounds(void **state)
     }
     say_exited(1, FIRST + 1 + 2 * 999, "command", 1, -1);
     *f.log = 0;
-    assert_string_equal(launches_reach(f.launches, 7, 1, 0, 1), "its courier has ended too often: what ends it?");
+    assert_string_equal(launches_reach(f.launches, 7, 0, 1, 0, 1), "its courier has ended too often: what ends it?");
 }
 
 /* ---- terminals ---- */
@@ -280,7 +289,7 @@ static void test_terminal(void **state)
     say(1, WIRE_line, 0, "40001"); /* said again */
     ask_terminal(3);
     answered("3 ws1 10.0.0.1:40001 of 1\n");
-    ask(1, 0, 4); /* a courier is something else */
+    ask_from(1, 1, 0, 4); /* a courier is something else */
     expect("ws1: start 1073741824 command elmer-courier cpus 0 1 captured\n");
     end();
     answered("4 ws1 the job is ending\n");

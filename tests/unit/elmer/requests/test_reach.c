@@ -39,6 +39,7 @@ static void test_reached(void **state)
     assert_int_equal(fake_launch.job, 7);
     assert_int_equal(fake_launch.host, WS2);
     assert_int_equal(fake_launch.gone, 4711);
+    assert_int_equal(fake_launch.from, QUEUE);
     heard_nothing(); /* until it is there */
     fake_launch.on_reached(fake_launch.number, &reached, fake_launch.data);
     const struct wire_message *answer = heard(link, WIRE_reached);
@@ -60,6 +61,7 @@ static void test_queue_host(void **state)
     reached.address = "";
     bed_relay(WS1, 9, ALICE, "alice", &message);
     fake_work_run();
+    assert_int_equal(fake_launch.from, WS1); /* of the link, not of what is asked */
     fake_launch.on_reached(fake_launch.number, &reached, fake_launch.data);
     answer = bed_relayed(WS1, 9);
     assert_non_null(strstr(answer, "\"reached\""));

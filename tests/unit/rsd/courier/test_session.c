@@ -193,6 +193,41 @@ static void test_another_job(void **state)
     assert_false(lab.session->started);
 }
 
+/* Any host of the cluster can sign a pass for this job. */
+static void test_a_host_that_is_not_of_the_job(void **state)
+{
+    static char hosts[] = "ws2:ws2:ws10:ws";
+    (void)state;
+    lab.courier.hosts = hosts;
+    lab.courier.between = ':';
+    assert_true(courier_has_host(&lab.courier, "ws2") && courier_has_host(&lab.courier, "ws10"));
+    assert_true(courier_has_host(&lab.courier, "ws"));
+    assert_false(courier_has_host(&lab.courier, "ws1") || courier_has_host(&lab.courier, "s2"));
+    run_link_accept(&lab.erun);
+    UNTIL(lab.heard.refused == 1);
+    assert_string_equal(lab.heard.text, "ws1 is no host of its job");
+    assert_int_equal(lab.session->link.state, RUN_DEAD);
+    assert_false(lab.session->started);
+    lab.courier.hosts = NULL; /* nothing is known */
+    assert_true(courier_has_host(&lab.courier, "ws2"));
+    assert_false(courier_has_host(&lab.courier, "ws1"));
+}
+
+/* All others are asked about. */
+static void test_a_host_of_the_job(void **state)
+{
+    static char hosts[] = "ws2\nws1\n";
+    (void)state;
+    lab.courier.hosts = hosts;
+    lab.courier.between = '\n';
+    setenv("ELMER_SOCKET", "/no/such/elmer.sock", 1);
+    run_link_accept(&lab.erun);
+    UNTIL(lab.heard.refused == 1);
+    unsetenv("ELMER_SOCKET");
+    lab.courier.hosts = NULL;
+    assert_non_null(strstr(lab.heard.text, "elmer-tickets of this host does not answer"));
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, session_lab_begin, session_lab_end)
@@ -211,6 +246,8 @@ int main(void)
         CASE(test_what_cannot_be_started),
         CASE(test_what_is_no_start),
         cmocka_unit_test_setup_teardown(test_another_job, session_lab_show, session_lab_end),
+        cmocka_unit_test_setup_teardown(test_a_host_that_is_not_of_the_job, session_lab_show, session_lab_end),
+        cmocka_unit_test_setup_teardown(test_a_host_of_the_job, session_lab_show, session_lab_end),
     };
     return cmocka_run_group_tests_name("session", tests, NULL, NULL);
 }

@@ -33,6 +33,7 @@ int listener = -1;
 pid_t desk;
 struct ticket_keys desk_keys;
 bool accepts;
+const char *denied = "";
 
 int listen_on(const char *path)
 {
@@ -62,7 +63,7 @@ int setup(void **state)
     assert_int_equal(ticket_keys_open(&keys, dir, "ws1", &err), 0);
     listen_at(dir);
     desk_keys = keys;
-    desk = desk_start(&keys, &(struct desk_believes){"all", "all", "", "", !accepts}, listener);
+    desk = desk_start(&keys, &(struct desk_believes){"all", "all", denied, "", !accepts}, listener);
     assert_true(desk > 0);
     ticket_keys_close(&keys);
     return 0;

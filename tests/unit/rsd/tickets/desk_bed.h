@@ -18,6 +18,7 @@ extern int listener;
 extern pid_t desk;
 extern struct ticket_keys desk_keys; /* with the secret */
 extern bool accepts;                 /* jobs without a ticket: for setup() */
+extern const char *denied;           /* deny_users, for setup() */
 
 int setup(void **state);
 int teardown(void **state);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,88 @@ static void passes_are_looked_at(void **state)
     assert_true(strstr(text, "(garbled)"));
 }
 
+static uint8_t ca_secret[TICKET_KEY_BYTES];
+
+static void certify_key(void)
+{
+    uint8_t ca[TICKET_KEY_BYTES], bytes[TICKET_BYTES_MAX], signature[TICKET_SIGNATURE_BYTES];
+    struct ticket_keys keys;
+    struct err err = ERR_INIT;
+    char dir[64];
+    assert_true(ticket_key_create(ca_secret, ca));
+    assert_true(ticket_sign_bytes(ca_secret, bytes, ticket_certified_bytes("ws1", desk_keys.key, bytes), signature));
+    snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(socket_path, '/') - socket_path), socket_path);
+    assert_int_equal(ticket_keys_open(&keys, dir, "ws1", &err), 0);
+    assert_int_equal(ticket_keys_certify(&keys, ca, signature, &err), 0);
+    ticket_keys_close(&keys);
+}
+
+static const char *own_name(void)
+{
+    const struct passwd *entry = getpwuid(getuid());
+    assert_non_null(entry);
+    return entry->pw_name;
+}
+
+/* Passes of ws2, which the CA has certified as it has ws1. */
+static void sign_as_ws2(struct pass *pass, char text[PASS_TEXT_MAX + 1])
+{
+    uint8_t key[TICKET_KEY_BYTES], secret[TICKET_KEY_BYTES];
+    uint8_t bytes[TICKET_BYTES_MAX];
+    snprintf(pass->host, sizeof(pass->host), "ws2");
+    assert_true(ticket_key_create(secret, key));
+    assert_true(ticket_sign_bytes(ca_secret, bytes, ticket_certified_bytes("ws2", key, bytes), pass->certificate));
+    assert_true(pass_sign(pass, key, secret));
+    pass_encode(pass, text);
+}
+
+/* Nobody has anything done here by the word of another host whose jobs of there would be refused: neither by a pass of
+ * a process of a job, whatever hosts the job has, nor by one to look. He may himself ask for something there. */
+static void who_is_denied_has_nothing_done_here(void **state)
+{
+    struct wire_message question = {.type = WIRE_pass_check, .id = 1};
+    struct pass pass = {.job = 7, .attempt = 1, .uid = getuid()};
+    char pass_text[PASS_TEXT_MAX + 1], text[400];
+    (void)state;
+    snprintf(pass.user, sizeof(pass.user), "%s", own_name());
+    certify_key();
+    sign_as_ws2(&pass, pass_text);
+    question.u.pass_check.pass = pass_text;
+    assert_int_equal(ask(&question, text), WIRE_error);
+    assert_non_null(strstr(text, "from other hosts are refused (deny_users in rsd.conf)"));
+    question.type = WIRE_pass_trust;
+    assert_int_equal(ask(&question, text), WIRE_done);
+    question.type = WIRE_pass_check;
+    pass.looks = true;
+    pass.attempt = 0;
+    sign_as_ws2(&pass, pass_text);
+    assert_int_equal(ask(&question, text), WIRE_error);
+    snprintf(pass.host, sizeof(pass.host), "ws1");
+    assert_true(pass_sign(&pass, desk_keys.key, desk_keys.secret));
+    pass_encode(&pass, pass_text);
+    assert_int_equal(ask(&question, text), WIRE_done); /* he could do it without */
+}
+
+/* All others have. What is forged, or of a host of another cluster, neither of the two questions believes. */
+static void others_have(void **state)
+{
+    struct wire_message question = {.type = WIRE_pass_check, .id = 1};
+    struct pass pass = {.job = 7, .attempt = 1, .uid = getuid()};
+    char pass_text[PASS_TEXT_MAX + 1], text[400], *last;
+    (void)state;
+    snprintf(pass.user, sizeof(pass.user), "%s", own_name());
+    certify_key();
+    sign_as_ws2(&pass, pass_text);
+    question.u.pass_check.pass = pass_text;
+    assert_int_equal(ask(&question, text), WIRE_done);
+    question.type = WIRE_pass_trust;
+    assert_int_equal(ask(&question, text), WIRE_done);
+    last = &pass_text[strlen(pass_text) - 1];
+    *last = *last == '0' ? '1' : '0';
+    assert_int_equal(ask(&question, text), WIRE_error);
+    assert_string_equal(text, "ws1 does not believe the pass for job 7 of a process on ws2 (forged)");
+}
+
 /* For whoever asks, about a job of which the desk knows nothing: whose it is, is seen by what holds the terminal. */
 static void passes_to_look(void **state)
 {
@@ -97,20 +180,6 @@ static void passes_to_look(void **state)
 }
 
 /* ---- warrants ---- */
-
-static void certify_key(void)
-{
-    uint8_t ca[TICKET_KEY_BYTES], secret[TICKET_KEY_BYTES], bytes[TICKET_BYTES_MAX], signature[TICKET_SIGNATURE_BYTES];
-    struct ticket_keys keys;
-    struct err err = ERR_INIT;
-    char dir[64];
-    assert_true(ticket_key_create(secret, ca));
-    assert_true(ticket_sign_bytes(secret, bytes, ticket_certified_bytes("ws1", desk_keys.key, bytes), signature));
-    snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(socket_path, '/') - socket_path), socket_path);
-    assert_int_equal(ticket_keys_open(&keys, dir, "ws1", &err), 0);
-    assert_int_equal(ticket_keys_certify(&keys, ca, signature, &err), 0);
-    ticket_keys_close(&keys);
-}
 
 /* Who asks is who the kernel says, and what is signed is what he asks, with elmer's challenge. */
 static void warrants_say_who_and_what(void **state)
@@ -158,6 +227,15 @@ static int setup_accepts(void **state)
     return result;
 }
 
+static int setup_denies(void **state)
+{
+    int result;
+    denied = own_name();
+    result = setup(state);
+    denied = "";
+    return result;
+}
+
 /* There the network half makes processes of any user. */
 static void no_warrants_where_no_ticket_is_required(void **state)
 {
@@ -179,6 +257,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_pass_outside_of_jobs, setup, teardown),
         cmocka_unit_test_setup_teardown(passes_to_look, setup, teardown),
         cmocka_unit_test_setup_teardown(passes_are_looked_at, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_is_denied_has_nothing_done_here, setup_denies, teardown),
+        cmocka_unit_test_setup_teardown(others_have, setup, teardown),
         cmocka_unit_test_setup_teardown(warrants_say_who_and_what, setup, teardown),
         cmocka_unit_test_setup_teardown(no_warrants_where_no_ticket_is_required, setup_accepts, teardown),
     };
