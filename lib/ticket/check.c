@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/str.h"
 #include "lib/base/variable.h"
 #include "lib/job/lines.h"
 #include "lib/job/terminal.h"
@@ -92,8 +93,38 @@ static bool has_line(const struct ticket *t, const struct ticket_start *start)
            memcmp(root, t->lines, sizeof(root)) == 0;
 }
 
-/* Variables of ours whose value decides what runs, or what a script may take for its own. The others are numbers and
- * names of hosts, and paths that the supervisor sets itself. */
+static bool is_digits(const char *text, size_t length)
+{
+    return length > 0 && strspn(text, "0123456789") >= length;
+}
+
+/* Joined by ':', at least one. */
+static bool are_hosts(const char *list)
+{
+    for (;;) {
+        char name[256];
+        size_t length = strcspn(list, ":");
+        if (length >= sizeof(name))
+            return false;
+        memcpy(name, list, length);
+        name[length] = 0;
+        if (!str_valid_hostname(name))
+            return false;
+        if (!list[length])
+            return true;
+        list += length + 1;
+    }
+}
+
+static bool is_mesh(const char *text)
+{
+    size_t rows = strcspn(text, "x");
+    return text[rows] && is_digits(text, rows) && is_digits(text + rows + 1, strlen(text + rows + 1));
+}
+
+/* Variables of ours: their values decide what runs, or a script may take them for its own, and lines of files are made
+ * of them. Each has the one value that follows from the ticket, or is a number or names of hosts and nothing else, or
+ * is a path that the supervisor sets itself. */
 static bool value_is_ours(const char *entry, const struct ticket *t, const struct ticket_start *start)
 {
     const char *value;
@@ -112,7 +143,13 @@ static bool value_is_ours(const char *entry, const struct ticket *t, const struc
         return t->task > 0 && is_number(value, start->job - t->task);
     if ((value = variable_value(entry, "ELMER_RANK")) || (value = variable_value(entry, "ELMER_NPROCS")) ||
         (value = variable_value(entry, "ELMER_JOB_ID")))
-        return *value && strspn(value, "0123456789") == strlen(value);
+        return is_digits(value, strlen(value));
+    if ((value = variable_value(entry, "ELMER_HOSTS")))
+        return are_hosts(value);
+    if ((value = variable_value(entry, "ELMER_MESH")))
+        return is_mesh(value);
+    if ((value = variable_value(entry, "ELMER_SUBMIT_HOST"))) /* of a job of before elmer knew it: none */
+        return !*value || str_valid_hostname(value);
     if ((value = variable_value(entry, "ELMER_ADDRESS")))
         return *value && strspn(value, "0123456789.") == strlen(value);
     return !t->helpers || helpers_value_fits(entry, start->dir, start->tmpdir);

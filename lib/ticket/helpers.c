@@ -9,6 +9,9 @@
 #include "lib/base/variable.h"
 #include "lib/job/variables.h"
 
+/* Of names of hosts and of PVM's files. */
+#define WORD_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+
 enum { WORDS_MAX = 64 };
 
 /* ---- processes ---- */
@@ -20,7 +23,7 @@ static bool is_daemon_word(const char *word)
     if (strcmp(word, "-s") == 0 || strcmp(word, "-S") == 0 || strcmp(word, "-f") == 0)
         return true;
     if (strncmp(word, "-n", 2) == 0)
-        return word[2] && !strchr(word, '/');
+        return word[2] && strspn(word + 2, WORD_CHARACTERS) == strlen(word + 2);
     if (strncmp(word, "-d", 2) == 0)
         word += strncmp(word, "-d0x", 4) == 0 ? 4 : 2;
     return *word && strspn(word, "0123456789abcdefABCDEF:") == strlen(word);
@@ -37,13 +40,22 @@ bool helpers_daemon_fits(struct ticket_list argv)
     return argv.count == 2 || (argv.count > 2 && strcasecmp(argv.items[1], "-s") == 0);
 }
 
+/* HOST or HOST=ADDRESS: behind a blank PVM would read options. */
+static bool is_agent_word(const char *word)
+{
+    size_t host = strspn(word, WORD_CHARACTERS), address = word[host] == '=' ? strlen(word + host + 1) : 0;
+    if (host == 0 || *word == '-' || (word[host] && address == 0))
+        return false;
+    return !word[host] || strspn(word + host + 1, "0123456789.") == address;
+}
+
 /* --wd DIR, then hosts, some with addresses. */
 bool helpers_agent_fits(struct ticket_list argv, const char *dir)
 {
     if (argv.count < 3 || strcmp(argv.items[1], "--wd") != 0 || strcmp(argv.items[2], dir) != 0)
         return false;
     for (size_t i = 3; i < argv.count; i++)
-        if (!*argv.items[i] || strchr("-/", *argv.items[i]))
+        if (!is_agent_word(argv.items[i]))
             return false;
     return true;
 }
@@ -58,10 +70,13 @@ bool helpers_variable(const char *entry)
     return strncmp(entry, "PVM", 3) == 0 && (variable_is_one_of(entry, set) || variable_is_one_of(entry, unset));
 }
 
+/* A file of the job's directory, as PVM names it. */
 static bool is_below(const char *path, const char *dir)
 {
     size_t length = strlen(dir);
-    return strncmp(path, dir, length) == 0 && path[length] == '/' && !strstr(path + length, "/../");
+    const char *name = path + length;
+    return strncmp(path, dir, length) == 0 && name[0] == '/' && name[1] && !strstr(name, "/.") &&
+           strspn(name, WORD_CHARACTERS "/") == strlen(name);
 }
 
 bool helpers_value_fits(const char *entry, const char *dir, const char *tmpdir)

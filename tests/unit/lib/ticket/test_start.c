@@ -140,6 +140,9 @@ static void what_elmer_adds_has_values_of_its_own(void **state)
                                       "PVMSOCK=0a000001:1234",
                                       "PVMSOCK=/run/elmer-rsd/jobs/12.1/../12.2/pvmtmp.0",
                                       "PVMSOCK=/run/elmer-rsd/jobs/12.10/pvmtmp.0",
+                                      "PVMSOCK=/run/elmer-rsd/jobs/12.1/a\nb",
+                                      "PVMSOCK=/run/elmer-rsd/jobs/12.1/$(id)",
+                                      "PVMSOCK=/run/elmer-rsd/jobs/12.1/..",
                                       "PVM_HOSTER=/tmp/evil",
                                       "PVM_RM=/tmp/evil",
                                       "PVM_VMID=x"};
@@ -150,6 +153,70 @@ static void what_elmer_adds_has_values_of_its_own(void **state)
     make(&c, &t, true);
     all_give(&t, LIST(good), TICKET_GOOD);
     all_give(&t, LIST(bad), TICKET_ADDED_VARIABLE);
+}
+
+/* Names of hosts and numbers are what they are called: they go into host files, and into lines of scripts. */
+static void names_and_numbers_are_that(void **state)
+{
+    static const char *const good[] = {"ELMER_HOSTS=ws1",       "ELMER_HOSTS=ws1:ws1:a-b.example.org",
+                                       "ELMER_MESH=2x2",        "ELMER_MESH=10x1",
+                                       "ELMER_SUBMIT_HOST=ws9", "ELMER_SUBMIT_HOST=",
+                                       "ELMER_ADDRESS=10.0.0.1"};
+    static const char *const bad[] = {"ELMER_HOSTS=",
+                                      "ELMER_HOSTS=:ws1",
+                                      "ELMER_HOSTS=ws1:",
+                                      "ELMER_HOSTS=ws1::ws2",
+                                      "ELMER_HOSTS=ws1\nlocalhost",
+                                      "ELMER_HOSTS=ws1:$(id)",
+                                      "ELMER_HOSTS=ws1;id",
+                                      "ELMER_HOSTS=-oProxyCommand=id",
+                                      "ELMER_HOSTS=ws1 ws2",
+                                      "ELMER_HOSTS=ws1:../x",
+                                      "ELMER_MESH=",
+                                      "ELMER_MESH=2",
+                                      "ELMER_MESH=x2",
+                                      "ELMER_MESH=2x",
+                                      "ELMER_MESH=2x2x2",
+                                      "ELMER_MESH=2x$(id)",
+                                      "ELMER_MESH=2x2\n",
+                                      "ELMER_SUBMIT_HOST=a b",
+                                      "ELMER_SUBMIT_HOST=$(id)",
+                                      "ELMER_SUBMIT_HOST=a\nb",
+                                      "ELMER_ADDRESS=10.0.0.1;id",
+                                      "ELMER_RANK=1;id",
+                                      "ELMER_NPROCS=4\n",
+                                      "ELMER_JOB_ID=12 "};
+    struct cluster c;
+    static struct ticket t;
+    (void)state;
+    cluster_init(&c);
+    for (int helpers = 0; helpers < 2; helpers++) {
+        make(&c, &t, helpers);
+        all_give(&t, LIST(good), TICKET_GOOD);
+        all_give(&t, LIST(bad), TICKET_ADDED_VARIABLE);
+    }
+}
+
+/* Long lists of names, and a long name. */
+static void long_lists_of_hosts(void **state)
+{
+    enum { NAMES = 10000 };
+    static char entry[NAMES * 6 + 32], name[300] = "ELMER_HOSTS=";
+    struct cluster c;
+    static struct ticket t;
+    size_t used = (size_t)snprintf(entry, sizeof(entry), "ELMER_HOSTS=ws1");
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    for (int i = 1; i < NAMES; i++)
+        used += (size_t)snprintf(entry + used, sizeof(entry) - used, ":w%d", i);
+    assert_why(with_variable(&t, entry, false), TICKET_GOOD);
+    entry[used - 1] = '\n';
+    assert_why(with_variable(&t, entry, false), TICKET_ADDED_VARIABLE);
+    memset(name + strlen(name), 'a', 256);
+    assert_why(with_variable(&t, name, false), TICKET_ADDED_VARIABLE);
+    name[strlen(name) - 1] = 0;
+    assert_why(with_variable(&t, name, false), TICKET_GOOD);
 }
 
 /* Also of a job without helpers, whose other variables of ours are not looked at. */
@@ -228,7 +295,8 @@ static void daemons_are_those_of_a_virtual_machine(void **state)
                                                "0a4d0001:c198", "4080", "2",     "0a4d0002:0000", "-f"},
                              *const hostfile[] = {"pvmd", "-nws1", "/tmp/hosts"}, *const named[] = {"pvmd", "hosts"},
                              *const hexfile[] = {"pvmd", "-nws1", "cafe"}, *const alone[] = {"pvmd"},
-                             *const option[] = {"pvmd", "-x"};
+                             *const option[] = {"pvmd", "-x"}, *const words[] = {"pvmd", "-nws1 -x"},
+                             *const line[] = {"pvmd", "-nws1\n"}, *const shell[] = {"pvmd", "-n$(id)"};
     struct cluster c;
     static struct ticket t, plain;
     (void)state;
@@ -244,13 +312,19 @@ static void daemons_are_those_of_a_virtual_machine(void **state)
     assert_why(daemon_with(&t, LIST(hexfile)), TICKET_OTHER_HELPER);
     assert_why(daemon_with(&t, LIST(alone)), TICKET_OTHER_HELPER);
     assert_why(daemon_with(&t, LIST(option)), TICKET_OTHER_HELPER);
+    assert_why(daemon_with(&t, LIST(words)), TICKET_OTHER_HELPER);
+    assert_why(daemon_with(&t, LIST(line)), TICKET_OTHER_HELPER);
+    assert_why(daemon_with(&t, LIST(shell)), TICKET_OTHER_HELPER);
 }
 
 static void the_agent_works_where_the_job_does(void **state)
 {
     static const char *const good[] = {"agent", "--wd", "/home/a", "ws2", "ws3=10.0.0.3"},
                              *const elsewhere[] = {"agent", "--wd", "/tmp", "ws2"},
-                             *const option[] = {"agent", "--wd", "/home/a", "--x"};
+                             *const option[] = {"agent", "--wd", "/home/a", "--x"},
+                             *const words[] = {"",      "/x",     "ws2 dx=/tmp/evil", "ws2=10.0.0.2 dx=/tmp/evil",
+                                               "ws2=",  "=1",     "ws2\nws3",         "ws2=evil",
+                                               "$(id)", "ws2=1=2"};
     struct cluster c;
     static struct ticket t;
     struct ticket_start start = start_of();
@@ -269,6 +343,11 @@ static void the_agent_works_where_the_job_does(void **state)
     assert_why(ticket_check_start(&t, &start), TICKET_OTHER_HELPER);
     start.argv = LIST(option);
     assert_why(ticket_check_start(&t, &start), TICKET_OTHER_HELPER);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        const char *const argv[] = {"agent", "--wd", "/home/a", words[i]};
+        start.argv = LIST(argv);
+        assert_why(ticket_check_start(&t, &start), TICKET_OTHER_HELPER);
+    }
     start.argv = LIST(good);
     start.output = "/home/a/.profile";
     assert_why(ticket_check_start(&t, &start), TICKET_OTHER_HELPER);
@@ -283,6 +362,8 @@ int main(void)
         cmocka_unit_test(another_argument_is_refused),
         cmocka_unit_test(another_environment_is_refused),
         cmocka_unit_test(what_elmer_adds_has_values_of_its_own),
+        cmocka_unit_test(names_and_numbers_are_that),
+        cmocka_unit_test(long_lists_of_hosts),
         cmocka_unit_test(what_a_submission_has_for_itself_no_process_gets),
         cmocka_unit_test(another_place_or_file_is_refused),
         cmocka_unit_test(a_rank_that_was_not_asked_for_is_refused),
