@@ -33,11 +33,12 @@ struct rsd_config {
     char deny_users[1024], deny_groups[1024];
     /* of one user, by the socket for commands: connections; requests in a second, and at once */
     long user_connections, user_requests, user_requests_burst;
-    char cgroup_root[4096];      /* "": find it */
-    char user_slice[4096];       /* "": find it */
-    char user[64];               /* of the network half */
-    uint32_t supervisor_uid;     /* of the user elmer-sup, which main() looks up */
-    uint32_t jobs_uid, jobs_gid; /* of the user elmer-jobs, likewise */
+    char cgroup_root[4096];                   /* "": find it */
+    char user_slice[4096];                    /* "": find it */
+    char user[64];                            /* of the network half */
+    uint32_t supervisor_uid;                  /* of the user elmer-sup, which main() looks up */
+    uint32_t jobs_uid, jobs_gid;              /* of the user elmer-jobs, likewise */
+    uint32_t network_uid, rsd_uid, elmer_uid; /* of `user`, elmer-rsd and elmer; 0: there is none */
     char
         rundir[80]; /* sup/ jobs/ rsd.sock are below it; the path of a job's tmpdir must leave room for PVM's sockets */
     char proc_stat[4096];         /* the processors' times; another file in tests */

@@ -151,6 +151,12 @@ void prepare_users(struct rsd_config *config)
         config->ticket_uid = entry->pw_uid;
         config->ticket_gid = entry->pw_gid;
     }
+    entry = getpwnam(config->user);
+    config->network_uid = entry ? entry->pw_uid : 0;
+    entry = getpwnam("elmer-rsd"); /* which a unit is, whatever `user` says */
+    config->rsd_uid = entry ? entry->pw_uid : 0;
+    entry = getpwnam("elmer");
+    config->elmer_uid = entry ? entry->pw_uid : 0;
     entry = getpwnam("elmer-jobs");
     if (entry && entry->pw_uid != 0) {
         config->jobs_uid = entry->pw_uid;

@@ -22,6 +22,12 @@ enum { ASIDE = 10 };
 
 /* ---- start ---- */
 
+/* Root is none of Elmer's: where minimum_uid is 0 it may run jobs. */
+static uint32_t user_or_none(uint32_t uid)
+{
+    return uid > 0 ? uid : UINT32_MAX;
+}
+
 static int plan_file(const struct rsd_config *config, const char *users, const char *groups,
                      const struct spawn_grants *grants)
 {
@@ -31,7 +37,10 @@ static int plan_file(const struct rsd_config *config, const char *users, const c
                                .minimum_uid = config->minimum_uid,
                                .supervisor_uid = config->supervisor_uid,
                                .jobs_uid = config->jobs_uid,
-                               .jobs_gid = config->jobs_gid};
+                               .jobs_gid = config->jobs_gid,
+                               .own = {config->supervisor_uid, config->jobs_uid, user_or_none(config->ticket_uid),
+                                       user_or_none(config->network_uid), user_or_none(config->rsd_uid),
+                                       user_or_none(config->elmer_uid)}};
     snprintf(plan.version, sizeof(plan.version), "%s", PACKAGE_VERSION);
     snprintf(plan.supervisor, sizeof(plan.supervisor), "%s", config->supervisor);
     snprintf(plan.escapes, sizeof(plan.escapes), "%s", config->escapes);

@@ -19,6 +19,7 @@
 /* Descriptors that it is started with: the line; the directory of the jobs' groups; that of their directories; what
  * elmer-tickets grants; its plan. */
 enum { SPAWN_FD_LINE = 3, SPAWN_FD_GROUPS, SPAWN_FD_TMP, SPAWN_FD_GRANTS, SPAWN_FD_PLAN };
+enum { SPAWN_OWN_USERS = 6 };
 enum { SPAWN_JOIN_MS = 100 }; /* from the end of one elmer-tickets to joining at the next */
 
 struct spawn_plan {
@@ -26,6 +27,8 @@ struct spawn_plan {
     char version[32];
     bool tickets_required; /* a supervisor is started for jobs only that elmer-tickets has granted */
     uint32_t minimum_uid, supervisor_uid, jobs_uid, jobs_gid;
+    /* Elmer's users, as which nothing runs for anybody, whatever minimum_uid says; UINT32_MAX: there is no such one. */
+    uint32_t own[SPAWN_OWN_USERS];
     char supervisor[4096], escapes[4096], account[1024];
     char deny_users[1024], deny_groups[1024];
     char helpers[RSD_HELPERS][RSD_HELPER_BYTES];

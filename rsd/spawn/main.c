@@ -117,16 +117,18 @@ static void join_grantor(struct pollfd *grantor)
 static bool is_granted(const struct spawn_request *request)
 {
     bool granted = !plan.tickets_required;
-    for (size_t i = 0; i < GRANTS; i++)
-        granted |=
-            grants[i].job == request->job && grants[i].attempt == request->attempt && grants[i].uid == request->uid;
+    for (const struct ticket_grant *grant = grants; grant < grants + GRANTS; grant++)
+        granted |= grant->job == request->job && grant->attempt == request->attempt && grant->uid == request->uid;
     return granted;
 }
 
 static bool may_run(const struct spawn_request *request)
 {
-    return request->job > 0 && request->uid >= plan.minimum_uid && request->uid != plan.supervisor_uid &&
-           request->uid != plan.jobs_uid && request->text[0] && memchr(request->text, 0, sizeof(request->text));
+    for (size_t i = 0; i < SPAWN_OWN_USERS; i++)
+        if (request->uid == plan.own[i])
+            return false;
+    return request->job > 0 && request->uid >= plan.minimum_uid && request->text[0] &&
+           memchr(request->text, 0, sizeof(request->text));
 }
 
 static int spawn_one(const struct spawn_request *request, const int *fds, pid_t *pid, int *pidfd)
@@ -200,12 +202,10 @@ static int number(const struct spawn_request *request, int64_t *value)
 
 static void run(const struct spawn_request *request, const int *fds, struct spawn_answer *answer, int *pidfd)
 {
-    pid_t pid = 0;
     switch ((enum spawn_verb)request->verb) {
     case SPAWN_SUPERVISOR:
     case SPAWN_ESCAPES:
-        answer->code = spawn_one(request, fds, &pid, pidfd);
-        answer->pid = pid;
+        answer->code = spawn_one(request, fds, &answer->pid, pidfd);
         break;
     case SPAWN_REMOVE:
         answer->code = remove_directory(request, fds[0]);

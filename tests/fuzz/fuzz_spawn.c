@@ -48,9 +48,9 @@ void spawn_world_birth(void)
     FUZZ_CHECK(supervisor || asked.verb == SPAWN_ESCAPES || asked.verb == SPAWN_REMOVE, "one for verb %u", asked.verb);
     if (!supervisor)
         return;
-    FUZZ_CHECK(asked.job > 0 && asked.uid >= plan.minimum_uid && asked.uid != plan.supervisor_uid &&
-                   asked.uid != plan.jobs_uid,
-               "as %u", asked.uid);
+    FUZZ_CHECK(asked.job > 0 && asked.uid >= plan.minimum_uid, "as %u", asked.uid);
+    for (size_t i = 0; i < SPAWN_OWN_USERS; i++)
+        FUZZ_CHECK(asked.uid != plan.own[i], "as %u", asked.uid);
     FUZZ_CHECK(!plan.tickets_required || has_grant(), "%ju.%u of %u is not granted", (uintmax_t)asked.job,
                asked.attempt, asked.uid);
     FUZZ_CHECK(asked_fds == 2 && asked.text[0] && strnlen(asked.text, TEXT) < TEXT, "not all that it needs");
@@ -226,8 +226,9 @@ static void draw_text(char *text)
 
 static uint32_t draw_uid(void)
 {
-    const uint32_t uids[] = {2001, 2002, 2001, 0, plan.minimum_uid - 1, plan.supervisor_uid, plan.jobs_uid, UINT32_MAX};
-    return uids[input_below(input, 8)];
+    const uint32_t uids[] = {2001,       2002,  2001,  0,    plan.minimum_uid - 1, plan.supervisor_uid, plan.jobs_uid,
+                             UINT32_MAX, 65531, 65530, 65529};
+    return uids[input_below(input, sizeof(uids) / sizeof(uids[0]))];
 }
 
 static void draw_request(void)
@@ -273,6 +274,7 @@ static void begin(void)
     plan.minimum_uid = 1000;
     plan.supervisor_uid = 65533;
     plan.jobs_uid = plan.jobs_gid = 65532;
+    memcpy(plan.own, (const uint32_t[]){65533, 65532, 65531, 65530, 65529, 0}, sizeof(plan.own));
     plan.tickets_required = input_below(input, 4) > 0;
     snprintf(plan.supervisor, sizeof(plan.supervisor), "/fuzz/supervisor");
     snprintf(plan.escapes, sizeof(plan.escapes), "/fuzz/escapes");

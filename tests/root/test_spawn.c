@@ -27,6 +27,7 @@
 #include "tests/unit/scratch.h"
 
 enum { WAIT_MS = 20000, CLOSED = 5 };
+enum { TICKET_UID = 65520, NETWORK_UID, RSD_UID, ELMER_UID };
 
 static char dir[40], groups[4200];
 static int groups_fd, tmp_fd, line, grants, door, channel;
@@ -78,6 +79,10 @@ static int up(void **state)
     config.tickets_required = true;
     config.supervisor_uid = RIG_SUPERVISOR_UID;
     config.jobs_uid = config.jobs_gid = RIG_JOBS_UID;
+    config.ticket_uid = TICKET_UID;
+    config.network_uid = NETWORK_UID;
+    config.rsd_uid = RSD_UID;
+    config.elmer_uid = ELMER_UID;
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     grants = pair[0];
     where.fd = pair[1];
@@ -202,7 +207,8 @@ static void test_a_supervisor(void **state)
 
 static void test_refused(void **state)
 {
-    static const uint32_t never[] = {0, 1, 999, RIG_SUPERVISOR_UID, RIG_JOBS_UID};
+    static const uint32_t never[] = {0,          1,           999,     RIG_SUPERVISOR_UID, RIG_JOBS_UID,
+                                     TICKET_UID, NETWORK_UID, RSD_UID, ELMER_UID};
     struct spawn_request request = supervisor(7, NOBODY, "nobody");
     (void)state;
     assert_int_equal(start(7, NOBODY, "nobody"), -EACCES); /* nobody has judged a ticket */
