@@ -6,7 +6,8 @@
  * signed: after a crash in between the token is lost, never used twice. used/ID then says by whom.
  *
  * A token that is good for N hosts stays where it is, and each use makes the first of used/ID.1 .. used/ID.N that is
- * not there: of two at once the kernel gives it to one, and the other takes the next. */
+ * not there, one after the other (flock). None is for a host that has used it: others know the token, and that one may
+ * have been removed since. */
 #include "config.h"
 
 #include "lib/pki/tokens.h"
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -229,9 +231,41 @@ static int refuse_all_used(int used, const char *id, int64_t uses, struct err *e
                    uses, by);
 }
 
-/* The same for one that is good for several hosts; name: of the file that says by whom. */
-static int take_slot(int used, const char *id, int64_t uses, char name[SLOT_SIZE], struct err *err)
+static int refuse_twice(const struct stored *slot, struct err *err)
 {
+    char when[32];
+
+    wall_format((struct wall){slot->used_ms}, when, sizeof(when));
+    return err_set(err, -EACCES,
+                   "the token was used by %s at %s, and is good for each host once: if that was not you, "
+                   "`eadmin remove %s`; " AGAIN,
+                   slot->user, when, slot->user);
+}
+
+static int check_not_used_by(int used, const char *id, const char *host, int64_t uses, struct err *err)
+{
+    int result = 0, loaded = 0;
+
+    for (int64_t i = 1; i <= uses && result == 0 && loaded != -ENOENT; i++) {
+        struct stored slot = {.user = NULL};
+        char name[SLOT_SIZE];
+
+        slot_name(id, i, name);
+        loaded = load(used, name, &slot, NULL);
+        if (loaded == 0 && slot.user && strcmp(slot.user, host) == 0)
+            result = refuse_twice(&slot, err);
+        stored_fini(&slot);
+    }
+    return result;
+}
+
+/* The same for one that is good for several hosts; name: of the file that says by whom. */
+static int take_slot(int used, const char *id, const char *host, int64_t uses, char name[SLOT_SIZE], struct err *err)
+{
+    if (flock(used, LOCK_EX) < 0) /* until it is closed, when it is noted by whom */
+        return err_set(err, -errno, "the token cannot be used up: %s", strerror(errno));
+    if (check_not_used_by(used, id, host, uses, err) < 0)
+        return -EACCES;
     for (int64_t i = 1; i <= uses; i++) {
         slot_name(id, i, name);
         int fd = openat(used, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -246,16 +280,17 @@ static int take_slot(int used, const char *id, int64_t uses, char name[SLOT_SIZE
     return refuse_all_used(used, id, uses, err);
 }
 
-static void note_user(int used, const char *name, const struct stored *stored, const char *host, int64_t now_ms)
+static int note_user(int used, const char *name, const struct stored *stored, const char *host, int64_t now_ms)
 {
     char secret[2 * TOKEN_SECRET_BYTES + 1], *text;
+    int result;
 
     hex_write(stored->secret, sizeof(stored->secret), secret);
     text = str_format("secret %s\nend %" PRId64 "\nhosts %s\nused %" PRId64 "\nhost %s\n", secret, stored->end_ms,
                       stored->hosts, now_ms, host);
-    if (text)
-        file_write(used, name, text, 0600, NULL);
+    result = text ? file_write(used, name, text, 0600, NULL) : -ENOMEM;
     pki_key_free(text);
+    return result;
 }
 
 static int use(int tokens, int used, const char *id, const char *host, bool taken, const char *request,
@@ -279,9 +314,10 @@ static int use(int tokens, int used, const char *id, const char *host, bool take
     else
         result = check_terms(&stored, host, taken, now_ms, err);
     if (result == 0)
-        result = stored.uses > 1 ? take_slot(used, id, stored.uses, name, err) : move_to_used(tokens, used, id, err);
-    if (result == 0)
-        note_user(used, name, &stored, host, now_ms);
+        result =
+            stored.uses > 1 ? take_slot(used, id, host, stored.uses, name, err) : move_to_used(tokens, used, id, err);
+    if (result == 0 && note_user(used, name, &stored, host, now_ms) < 0 && stored.uses > 1)
+        result = err_set(err, -EIO, "it cannot be noted who has used the token: is the disk of the queue host full?");
     stored_fini(&stored);
     return result;
 }

@@ -12,7 +12,7 @@
 enum { TOKEN_USES_MAX = 1000 };
 
 /* ca_dir: descriptor of the directory, with tokens/ and used/ in it. No hosts: any host may use it. uses: how many may,
- * 1..TOKEN_USES_MAX. */
+ * 1..TOKEN_USES_MAX, each once. */
 int tokens_put(int ca_dir, const struct token *token, const char *const *hosts, size_t count, int uses, int64_t now_ms,
                int64_t end_ms, struct err *err);
 /* Check everything, then use it up: 0 as often as it has uses, and then it is on disk that it was used. taken: the

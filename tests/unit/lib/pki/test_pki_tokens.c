@@ -108,7 +108,7 @@ static void a_token_is_good_for_as_many_as_it_says(void **state)
     closedir(list);
 }
 
-static int joins_at_once(struct rig *rig, const struct token *token)
+static int joins_at_once(struct rig *rig, const struct token *token, bool of_one)
 {
     enum { MANY = 12 };
     int succeeded = 0, status;
@@ -119,9 +119,10 @@ static int joins_at_once(struct rig *rig, const struct token *token)
         assert_true(pid >= 0);
         if (pid == 0) {
             struct err err = ERR_INIT;
-            char *certificate;
+            char *certificate, host[16];
 
-            _exit(join(rig, token, "ws2", NOW, &certificate, &err) == 0 ? 0 : 1);
+            snprintf(host, sizeof(host), "ws%d", of_one ? 2 : i);
+            _exit(join(rig, token, host, NOW, &certificate, &err) == 0 ? 0 : 1);
         }
     }
     for (int i = 0; i < MANY; i++) {
@@ -135,14 +136,45 @@ static void of_many_joins_at_once_one_succeeds(void **state)
 {
     struct token token = new_token(*state, NULL, 0);
 
-    assert_int_equal(joins_at_once(*state, &token), 1);
+    assert_int_equal(joins_at_once(*state, &token, true), 1);
+}
+
+/* Whoever has it knows the others' names, too. */
+static void no_host_uses_a_token_twice(void **state)
+{
+    static const char *const hosts[] = {"ws2", "ws3"};
+    struct rig *rig = *state;
+    struct token token, any = token_of_uses(rig, 3);
+    char text[TOKEN_TEXT_SIZE], *certificate;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(ca_token(&rig->ca, hosts, 2, 3, NOW, HOUR_MS, text, &err), 0);
+    assert_int_equal(token_decode(text, strlen(text), &token, &err), 0);
+    assert_int_equal(join(rig, &token, "ws2", NOW + 1000, &certificate, &err), 0);
+    free(certificate);
+    assert_int_equal(join(rig, &token, "ws2", NOW + 2000, &certificate, &err), -EACCES);
+    assert_null(certificate);
+    assert_says(&err, "was used by ws2 at 2027-01-15T08:00:01.000Z, and is good for each host once");
+    assert_int_equal(join(rig, &token, "ws3", NOW + 3000, &certificate, &err), 0); /* that has cost nothing */
+    free(certificate);
+    assert_int_equal(join(rig, &token, "ws3", NOW + 4000, &certificate, &err), -EACCES);
+    assert_int_equal(join(rig, &any, "ws2", NOW + 1000, &certificate, &err), 0); /* another one */
+    free(certificate);
+    assert_int_equal(join(rig, &any, "ws2", NOW + 2000, &certificate, &err), -EACCES);
 }
 
 static void of_many_joins_at_once_as_many_succeed_as_it_has_uses(void **state)
 {
     struct token token = token_of_uses(*state, 5);
 
-    assert_int_equal(joins_at_once(*state, &token), 5);
+    assert_int_equal(joins_at_once(*state, &token, false), 5);
+}
+
+static void of_many_joins_at_once_of_a_host_one_succeeds(void **state)
+{
+    struct token token = token_of_uses(*state, 5);
+
+    assert_int_equal(joins_at_once(*state, &token, true), 1);
 }
 
 static void bad_tokens_are_told_apart(void **state)
@@ -247,6 +279,8 @@ int main(void)
         TEST(of_many_joins_at_once_one_succeeds),
         TEST(a_token_is_good_for_as_many_as_it_says),
         TEST(of_many_joins_at_once_as_many_succeed_as_it_has_uses),
+        TEST(of_many_joins_at_once_of_a_host_one_succeeds),
+        TEST(no_host_uses_a_token_twice),
         TEST(bad_tokens_are_told_apart),
         TEST(a_proof_is_good_for_its_request_alone),
         TEST(old_tokens_are_forgotten),
