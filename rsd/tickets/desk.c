@@ -4,8 +4,9 @@
  * next. A process of a job asks for its pass, who wants to see a terminal for his, and both whether another's is good
  * (passes.c). An administrator has signed what he asks of elmer. Who he is says the kernel.
  * Connections are bounded, for each user and in all; they end after ANSWER_MS without an answer, IDLE_MS after one, and
- * earlier when another needs the place. A user who wants more tickets than he could use waits for them: the numbers of
- * a key are shared by all users, and what hosts remember of them ends a million back.
+ * earlier when another needs the place: of those that are idle, then of those that wait because their user has had too
+ * many tickets. A user who wants more tickets than he could use waits for them: the numbers of a key are shared by all
+ * users, and what hosts remember of them ends a million back.
  */
 #include "config.h"
 
@@ -333,32 +334,44 @@ static void rest(struct client *client, int64_t now)
     client->channel.dead = client->channel.dead || client->last;
 }
 
+/* Of those who wait because they have had too many: of the user who has the most, the oldest. He comes again. */
+static struct client *asked_one(struct desk *desk)
+{
+    struct client *found = NULL;
+    uint32_t uids[CLIENTS]; /* of all: close together */
+    size_t most = 0, all = 0;
+    for (size_t i = 0; i < desk->top; i++)
+        if (desk->clients[i].here)
+            uids[all++] = desk->clients[i].uid;
+    for (size_t i = 0; i < desk->top; i++) {
+        struct client *client = &desk->clients[i];
+        size_t count = 0;
+        for (size_t k = 0; k < all && client->asked; k++)
+            count += uids[k] == client->uid;
+        if (count > most || (found && count == most && client->end_ms < found->end_ms)) {
+            found = client;
+            most = count;
+        }
+    }
+    return found;
+}
+
+static bool has_asked(const struct desk *desk)
+{
+    for (size_t i = 0; i < desk->top; i++)
+        if (desk->clients[i].asked)
+            return true;
+    return false;
+}
+
 static bool make_room(struct desk *desk, int64_t uid)
 {
     struct client *client = idle_one(desk, uid);
+    if (!client && uid < 0)
+        client = asked_one(desk);
     if (client)
         drop(client);
     return client;
-}
-
-static void let_in(struct desk *desk, struct client *client, int64_t now)
-{
-    struct ucred peer;
-    socklen_t length = sizeof(peer);
-    int fd = accept4(desk->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0)
-        return;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
-        (count_of(desk, peer.uid) >= OF_A_USER && !make_room(desk, peer.uid)) ||
-        channel_init(&client->channel, fd, WIRE_FROM_CLIENT, OUT_MAX) < 0) {
-        close(fd);
-        return;
-    }
-    client->channel.minor = WIRE_TICKET_MINOR;
-    client->here = client->idle = true; /* who is put out before he has asked comes again */
-    client->uid = peer.uid;
-    client->pid = peer.pid;
-    client->end_ms = now + ANSWER_MS;
 }
 
 static struct client *free_place(struct desk *desk)
@@ -367,6 +380,34 @@ static struct client *free_place(struct desk *desk)
         if (!desk->clients[i].here)
             return &desk->clients[i];
     return desk->top < CLIENTS ? &desk->clients[desk->top] : NULL;
+}
+
+/* Who has as many as he may makes no room but of his own. */
+static struct client *place_for(struct desk *desk, uint32_t uid)
+{
+    if ((count_of(desk, uid) >= OF_A_USER && !make_room(desk, uid)) || (!free_place(desk) && !make_room(desk, -1)))
+        return NULL;
+    return free_place(desk);
+}
+
+static void let_in(struct desk *desk, int64_t now)
+{
+    struct ucred peer;
+    socklen_t length = sizeof(peer);
+    int fd = accept4(desk->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct client *client;
+    if (fd < 0)
+        return;
+    client = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ? place_for(desk, peer.uid) : NULL;
+    if (!client || channel_init(&client->channel, fd, WIRE_FROM_CLIENT, OUT_MAX) < 0) {
+        close(fd);
+        return;
+    }
+    client->channel.minor = WIRE_TICKET_MINOR;
+    client->here = client->idle = true; /* who is put out before he has asked comes again */
+    client->uid = peer.uid;
+    client->pid = peer.pid;
+    client->end_ms = now + ANSWER_MS;
 }
 
 static void note_top(struct desk *desk)
@@ -380,7 +421,7 @@ static void note_top(struct desk *desk)
 static void turn(struct desk *desk)
 {
     struct pollfd fds[CLIENTS + 1];
-    bool room = free_place(desk) || idle_one(desk, -1);
+    bool room = free_place(desk) || idle_one(desk, -1) || has_asked(desk);
     const size_t top = desk->top;
     int64_t now;
     int timeout = -1;
@@ -414,8 +455,8 @@ static void turn(struct desk *desk)
         if (client->channel.dead || now >= client->end_ms)
             drop(client);
     }
-    if (fds[top].revents && (free_place(desk) || make_room(desk, -1)))
-        let_in(desk, free_place(desk), now);
+    if (fds[top].revents)
+        let_in(desk, now);
     note_top(desk);
 }
 

@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +114,95 @@ static void silence_holds_nobody_up(void **state)
     assert_int_equal(submit(&user, WAIT_MS, &number), ELMER_OK);
     for (int i = 0; i < MANY; i++)
         close(silent[i]);
+    client_desk_close(&user);
+}
+
+static int desk_files(void)
+{
+    char path[40];
+    int count = -2; /* . and .. */
+    DIR *list;
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)desk);
+    list = opendir(path);
+    assert_non_null(list);
+    while (readdir(list))
+        count++;
+    closedir(list);
+    return count;
+}
+
+/* As another user: takes all tickets that he may have at once, then all places that he may have, and waits for more. */
+static _Noreturn void take_all(uid_t uid, int said)
+{
+    enum { OF_A_USER = 256, ARRAYS = 100000 / 207 + 1 };
+    struct client_desk user = {.beside = named};
+    static struct client_desk users[OF_A_USER];
+    static struct client_signing signings[OF_A_USER];
+    struct wire_message m;
+    uint64_t number;
+    if (setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+        _exit(1);
+    tasks = "1-100000";
+    for (int i = 0; i < ARRAYS; i++)
+        if (submit(&user, i + 1 < ARRAYS ? WAIT_MS : 200, &number) != ELMER_OK && i + 1 < ARRAYS)
+            _exit(1);
+    client_desk_close(&user);
+    for (int i = 0; i < OF_A_USER; i++) {
+        users[i].beside = named;
+        m = submission();
+        client_ticket_begin(&users[i], &signings[i], &m, mono_ms(mono_now()) + WAIT_MS);
+    }
+    for (bool told = false;;) { /* who is put out comes again, with others between */
+        for (int i = 0; i < OF_A_USER; i++) {
+            struct pollfd fd = {.fd = client_desk_events(&users[i]) ? users[i].channel.fd : -1,
+                                .events = client_desk_events(&users[i])};
+            client_desk_step(&users[i], poll(&fd, 1, 0) > 0);
+        }
+        if (!told && write(said, "", 1) != 1)
+            _exit(1);
+        told = true;
+        poll(NULL, 0, 10);
+    }
+}
+
+/* Who has had too many tickets waits for the next, and gives way to those who have not, however many there are. */
+static void who_waits_for_tickets_makes_room(void **state)
+{
+    enum { OTHERS = 4, PLACES = 768 };
+    struct client_desk user = {.beside = named};
+    int64_t end_ms = mono_ms(mono_now()) + WAIT_MS;
+    pid_t others[OTHERS];
+    char *slash = strrchr(socket_path, '/'), said[OTHERS];
+    int pipes[2];
+    uint64_t number;
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("skipped: only root has other users\n");
+        skip();
+    }
+    *slash = 0;
+    assert_int_equal(chmod(socket_path, 0755), 0);
+    *slash = '/';
+    assert_int_equal(chmod(socket_path, 0666), 0);
+    assert_int_equal(pipe(pipes), 0);
+    for (int i = 0; i < OTHERS; i++) {
+        others[i] = fork();
+        assert_true(others[i] >= 0);
+        if (others[i] == 0)
+            take_all((uid_t)(i + 1), pipes[1]); /* daemon, bin, sys, sync */
+    }
+    for (int i = 0; i < OTHERS; i++)
+        assert_int_equal(read(pipes[0], said, 1), 1);
+    while (desk_files() < PLACES && mono_ms(mono_now()) < end_ms)
+        poll(NULL, 0, 10);
+    assert_true(desk_files() >= PLACES);
+    assert_int_equal(submit(&user, 8000, &number), ELMER_OK); /* a place is free by itself after 15 s */
+    for (int i = 0; i < OTHERS; i++) {
+        kill(others[i], SIGKILL);
+        waitpid(others[i], NULL, 0);
+    }
+    close(pipes[0]);
+    close(pipes[1]);
     client_desk_close(&user);
 }
 
@@ -252,6 +343,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nobody_goes_without, setup, teardown),
         cmocka_unit_test_setup_teardown(threads_keep_their_places, setup, teardown),
         cmocka_unit_test_setup_teardown(silence_holds_nobody_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_waits_for_tickets_makes_room, setup, teardown),
         cmocka_unit_test_setup_teardown(a_flood_is_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(many_floods_are_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_signed_goes_without, setup, teardown),
