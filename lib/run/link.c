@@ -261,12 +261,14 @@ int run_link_next(struct run_link *link, struct run_frame *frame)
 static void fill(struct run_link *link)
 {
     for (int i = 0; i < READS && link->state != RUN_DEAD && !link->ended; i++) {
+        /* Of a stranger no more than a pass takes; what is whole has been taken. */
+        const size_t most = link->state == RUN_OPEN ? READ_BYTES : LENGTH + RUN_HELLO_MAX - link->in_size;
         ssize_t got;
-        if (!grow(&link->in, &link->in_capacity, link->in_size + READ_BYTES)) {
+        if (!grow(&link->in, &link->in_capacity, link->in_size + most)) {
             run_link_kill(link, "out of memory");
             return;
         }
-        got = recv(link->fd, link->in + link->in_size, READ_BYTES, MSG_DONTWAIT);
+        got = recv(link->fd, link->in + link->in_size, most, MSG_DONTWAIT);
         if (got < 0 && (errno == EINTR || (errno == EAGAIN && !link->broken)))
             return;
         if (got <= 0) {
@@ -274,7 +276,7 @@ static void fill(struct run_link *link)
             return;
         }
         link->in_size += (size_t)got;
-        if (got < READ_BYTES || link->state != RUN_OPEN)
+        if ((size_t)got < most || link->state != RUN_OPEN)
             return;
     }
 }

@@ -242,9 +242,26 @@ static void test_strangers(void **state)
             step(&p.listener);
         if (p.listener.state != RUN_DEAD)
             fail_msg("word %zu of a stranger is heard", i);
-        assert_true(p.listener.in_capacity <= 256 << 10);
+        assert_true(p.listener.in_capacity <= RUN_HELLO_MAX + 4);
         close_pair(&p);
     }
+}
+
+/* However much a stranger says, with a size that might be a pass's: the kernel keeps it. */
+static void test_a_flood_of_a_stranger(void **state)
+{
+    static const char flood[64 << 10] = "\0\0\10";
+    struct pair p;
+    int fds[2];
+    (void)state;
+    make_pair(&p, fds);
+    assert_true(send(fds[0], flood, sizeof(flood), MSG_DONTWAIT) > 2 * RUN_HELLO_MAX);
+    for (int k = 0; k < 5; k++) {
+        step(&p.listener);
+        assert_true(p.listener.in_capacity <= RUN_HELLO_MAX + 4);
+    }
+    assert_int_equal(p.listener.state, RUN_DEAD);
+    close_pair(&p);
 }
 
 static void test_a_reflection_is_no_peer(void **state)
@@ -470,6 +487,7 @@ int main(void)
         cmocka_unit_test(test_the_end_loses_nothing),
         cmocka_unit_test(test_an_end_within_a_send),
         cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_a_flood_of_a_stranger),
         cmocka_unit_test(test_a_reflection_is_no_peer),
         cmocka_unit_test(test_changed_on_the_way),
         cmocka_unit_test(test_packed),
