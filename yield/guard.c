@@ -127,6 +127,13 @@ static int64_t round_begins(intptr_t what)
     return due;
 }
 
+/* When the thread goes on: where reading the clock takes microseconds that is time of ours, and not work of its own. */
+static int64_t leaves(void)
+{
+    int64_t clock_ns = yield_clock_ns();
+    return yield_now() + clock_ns;
+}
+
 static void round_ends(bool progress)
 {
     if (progress) {
@@ -138,7 +145,7 @@ static void round_ends(bool progress)
     if (own.wait.rounds < WAIT_ROUNDS)
         own.wait.rounds++;
     else if (bound > 0)
-        own.wait.left = yield_now();
+        own.wait.left = leaves();
     else if (!yield_page_asked && ++own.wait.rounds == SPIN_ROUNDS)
         yield_page_open(true);
 }

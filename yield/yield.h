@@ -29,8 +29,10 @@ enum { YIELD_DESCRIPTOR_MAX = 1 << 20 };
 /* A whole number from 0 to max; -1: it is none. max is at most 1 << 30. (strtol() has a new version in new headers.) */
 long yield_number(const char *text, long max);
 
-/* As it stands, without a system call. */
+/* The monotonic clock: no system call where it is a counter of the processor. */
 int64_t yield_now(void);
+/* What it costs to read that here; found out at the first call. */
+int64_t yield_clock_ns(void);
 
 static inline struct timespec yield_timespec(int64_t ns)
 {

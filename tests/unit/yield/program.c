@@ -30,7 +30,8 @@
 
 enum { ANSWERS = 9 };
 
-static char self[4096], library[4200], fakes[4200], with_fakes[8500];
+static char self[4096], library[4200], fakes[4200], slow_clock[4200];
+static bool clock_is_slow;
 
 const char *const yield_waiting[YIELD_WAITING] = {"poll",  "ppoll", "select",   "pselect", "epoll",  "epoll_pwait",
                                                   "yield", "opal",  "opal-tcp", "ucp",     "ucp-tcp"};
@@ -162,8 +163,9 @@ static void wait_by(const char *how)
             poll(asked, 1, 0);
         } else
             poll(strcmp(how, "poll-many") == 0 ? &asked[i % 2] : asked, 1, 0);
-        for (int64_t work = now_ns() + 5000; strcmp(how, "poll-work") == 0 && now_ns() < work;)
-            ;
+        if (strcmp(how, "poll-work") == 0) /* who reads the clock works, where that is slow */
+            for (int64_t work = now_ns() + 5000; now_ns() < work;)
+                ;
     }
     getrusage(RUSAGE_SELF, &after);
     printf("%ld\n", after.ru_nvcsw - before.ru_nvcsw);
@@ -333,6 +335,29 @@ int yield_program(const char *what)
 
 /* ---- and who executes it ---- */
 
+int yield_slow_clock(void **state)
+{
+    (void)state;
+    clock_is_slow = true;
+    return 0;
+}
+
+int yield_own_clock(void **state)
+{
+    (void)state;
+    clock_is_slow = false;
+    return 0;
+}
+
+static void preload(const char *what)
+{
+    char list[13000];
+    bool yields = strcmp(what, "yields") == 0; /* and says so */
+    snprintf(list, sizeof(list), "%s%s%s%s%s", library, yields ? ":" : "", yields ? fakes : "",
+             clock_is_slow ? ":" : "", clock_is_slow ? slow_clock : "");
+    setenv("LD_PRELOAD", list, 1);
+}
+
 int yield_run(const char *what, bool with, const char *variable, const char *value, char *text, size_t size)
 {
     int out[2], status = -1;
@@ -348,7 +373,7 @@ int yield_run(const char *what, bool with, const char *variable, const char *val
         setenv("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0", 1);
         setenv("TEST_FAKES", fakes, 1);
         if (with)
-            setenv("LD_PRELOAD", strcmp(what, "yields") == 0 ? with_fakes : library, 1);
+            preload(what);
         if (variable)
             setenv(variable, value, 1);
         execl(self, self, "--program", what, (char *)NULL);
@@ -378,6 +403,6 @@ int yield_find(void)
     snprintf(library, sizeof(library), "%.*s/../../../yield/.libs/libelmer-yield.so", (int)(strrchr(self, '/') - self),
              self);
     snprintf(fakes, sizeof(fakes), "%.*s/.libs/fakes.so", (int)(strrchr(self, '/') - self), self);
-    snprintf(with_fakes, sizeof(with_fakes), "%s:%s", library, fakes);
+    snprintf(slow_clock, sizeof(slow_clock), "%.*s/.libs/clock.so", (int)(strrchr(self, '/') - self), self);
     return 0;
 }

@@ -17,6 +17,10 @@ typedef int yield_poll(void);
 yield_poll *yield_poll_of(const char *name, int of);
 void yield_polls(const int ends[2]); /* all of them, in all ways; prints the same with the library and without */
 
+/* Setup and teardown of a test in which reading the clock is slow (clock.c). */
+int yield_slow_clock(void **state);
+int yield_own_clock(void **state);
+
 int yield_program(const char *what); /* its exit status */
 int yield_find(void);                /* where everything is; 0, or -1 */
 /* With the library or without, and with a variable (NULL: none). Its output in text; its status as waitpid() has it. */

@@ -142,6 +142,7 @@ static void test_first_calls_beside_dlopen(void **state)
 
 int main(int argc, char **argv)
 {
+#define SLOW(name) cmocka_unit_test_setup_teardown(name, yield_slow_clock, yield_own_clock)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls_mean_the_same),
         cmocka_unit_test(test_polls_mean_the_same),
@@ -153,6 +154,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_mpich_is_told_of_an_exit),
         cmocka_unit_test(test_without_mpi),
         cmocka_unit_test(test_first_calls_beside_dlopen),
+        SLOW(test_who_waits_sleeps),
+        SLOW(test_who_works_does_not_sleep),
     };
     if (argc == 3 && strcmp(argv[1], "--program") == 0)
         return yield_program(argv[2]);
