@@ -31,11 +31,6 @@
 enum { FD_SIGNALS, FD_OUT, FD_IN, FD_LINK, FDS };
 enum { FLUSH_MS = 1000, TYPED = 4096 };
 
-static int64_t now_ms(void)
-{
-    return mono_ms(mono_now());
-}
-
 /* ---- input ---- */
 
 static void send_input(struct look *look)
@@ -66,8 +61,8 @@ static void leave(struct look *look)
 {
     if (look->state == LOOK_SHOWN)
         run_link_send(&look->link, RUN_LEAVE, 0, NULL, 0);
-    for (int64_t until = now_ms() + FLUSH_MS;
-         look->linked && look->link.state == RUN_OPEN && run_link_waiting(&look->link) > 0 && now_ms() < until;) {
+    for (int64_t until = mono_now_ms() + FLUSH_MS;
+         look->linked && look->link.state == RUN_OPEN && run_link_waiting(&look->link) > 0 && mono_now_ms() < until;) {
         struct pollfd fd = {.fd = look->link.fd, .events = POLLOUT};
 
         if (poll(&fd, 1, FLUSH_MS) > 0)
@@ -280,7 +275,7 @@ static void hear_signals(struct look *look, int fd)
 
 static int timeout_of(const struct look *look)
 {
-    int64_t left = look->next_ms - now_ms();
+    int64_t left = look->next_ms - mono_now_ms();
 
     if (look->linked && run_link_over(&look->link)) /* noticed in sending: poll(2) says nothing of it */
         return 0;
@@ -313,11 +308,11 @@ static void turn(struct look *look, int signal_fd)
         run_link_watch(&look->link);
     if (look->linked && look->state != LOOK_ENDED && (fds[FD_LINK].revents || run_link_over(&look->link)))
         step_link(look, fds[FD_LINK].revents);
-    if (look->state == LOOK_FINDING && now_ms() >= look->next_ms)
+    if (look->state == LOOK_FINDING && mono_now_ms() >= look->next_ms)
         look_find(look);
-    else if (look->state == LOOK_DIALLING && look->link.state == RUN_CONNECTING && now_ms() >= look->next_ms)
+    else if (look->state == LOOK_DIALLING && look->link.state == RUN_CONNECTING && mono_now_ms() >= look->next_ms)
         look_unanswered(look); /* a kernel answers, also behind a job that spins */
-    else if ((look->state == LOOK_DIALLING || look->state == LOOK_ASKED) && now_ms() >= look->next_ms)
+    else if ((look->state == LOOK_DIALLING || look->state == LOOK_ASKED) && mono_now_ms() >= look->next_ms)
         look_late(look, "what holds it does not answer");
 }
 

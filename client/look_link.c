@@ -35,11 +35,6 @@ enum {
 };
 enum { FAILURES_MAX = 20 };
 
-static int64_t now_ms(void)
-{
-    return mono_ms(mono_now());
-}
-
 void look_end(struct look *look, int code)
 {
     look->state = LOOK_ENDED;
@@ -60,7 +55,7 @@ static void try_again(struct look *look)
     look->pause_ms = look->pause_ms < PAUSE_MIN_MS ? PAUSE_MIN_MS : 2 * look->pause_ms;
     if (look->pause_ms > PAUSE_MAX_MS)
         look->pause_ms = PAUSE_MAX_MS;
-    look->next_ms = now_ms() + look->pause_ms;
+    look->next_ms = mono_now_ms() + look->pause_ms;
 }
 
 /* The job goes on; whether it does for long depends. */
@@ -124,12 +119,12 @@ void look_lose(struct look *look, const char *why)
         return;
     }
     if (look->lost_ms == 0) {
-        look->lost_ms = now_ms();
+        look->lost_ms = mono_now_ms();
         look->pause_ms = 0;
         screen_note("the connection to %s is lost (%s): trying again for %d seconds; ~. leaves", look->host, look->why,
                     TERMINAL_GRACE_MS / 1000);
     }
-    if (now_ms() - look->lost_ms > TERMINAL_GRACE_MS)
+    if (mono_now_ms() - look->lost_ms > TERMINAL_GRACE_MS)
         give_up(look, look->why);
     else
         try_again(look);
@@ -178,7 +173,7 @@ static void wait_for_it(struct look *look)
         look_end(look, 0);
         look->wait_status = true;
     } else if (result == ELMER_OK && jobs->count == 1 && look->session != 0 &&
-               now_ms() - look->lost_ms > TERMINAL_GRACE_MS) {
+               mono_now_ms() - look->lost_ms > TERMINAL_GRACE_MS) {
         give_up(look, "the job does not run now");
     } else if (result == ELMER_OK && jobs->count == 1) {
         tell_waiting(look, &jobs->items[0]);
@@ -201,7 +196,7 @@ static int get_pass(uint64_t job, struct seal_key *key, char *pass, struct err *
     if (!seal_key_make(key))
         return err_set(err, -EIO, "a key cannot be made");
     result = run_desk_ask_look(&desk, job, key->public_key, err);
-    return result < 0 ? result : run_desk_wait(&desk, pass, now_ms() + DESK_MS, err);
+    return result < 0 ? result : run_desk_wait(&desk, pass, mono_now_ms() + DESK_MS, err);
 }
 
 bool look_possible(bool keep)
@@ -209,10 +204,10 @@ bool look_possible(bool keep)
     char pass[PASS_TEXT_MAX + 1];
     struct seal_key key;
     struct err err = ERR_INIT;
-    int64_t until = now_ms() + DESK_MS;
+    int64_t until = mono_now_ms() + DESK_MS;
     int result;
 
-    while ((result = get_pass(NO_JOB, &key, pass, &err)) < 0 && result != -EACCES && now_ms() < until) {
+    while ((result = get_pass(NO_JOB, &key, pass, &err)) < 0 && result != -EACCES && mono_now_ms() < until) {
         err = (struct err)ERR_INIT;
         poll(NULL, 0, DESK_AGAIN_MS); /* rsd may be starting again just now */
     }
@@ -243,13 +238,13 @@ static void dial(struct look *look)
     explicit_bzero(&key, sizeof(key));
     look->linked = true;
     look->state = LOOK_DIALLING;
-    look->next_ms = now_ms() + DIAL_MS;
+    look->next_ms = mono_now_ms() + DIAL_MS;
 }
 
 void look_find(struct look *look)
 {
     struct elmer_error error = {{0}};
-    int64_t begun = now_ms();
+    int64_t begun = mono_now_ms();
     int result = client_reach_terminal(look->elmer, look->job, look->session ? BACK_MS : REACH_MS, look->reached,
                                        look->host, &error);
 
@@ -265,7 +260,7 @@ void look_find(struct look *look)
     case ELMER_UNAVAILABLE:
         if (look->session != 0 && look->reached->port != 0)
             dial(look); /* it has not moved */
-        else if (result == ELMER_UNAVAILABLE && now_ms() - begun >= SLOW_MS)
+        else if (result == ELMER_UNAVAILABLE && mono_now_ms() - begun >= SLOW_MS)
             look_late(look, error.text); /* its host has not answered elmer */
         else
             look_lose(look, error.text);
@@ -315,7 +310,7 @@ static void check(struct look *look)
         return;
     result = run_desk_ask_trust(&desk, look->link.other, &err);
     if (result == 0)
-        result = run_desk_wait(&desk, NULL, now_ms() + DESK_MS, &err);
+        result = run_desk_wait(&desk, NULL, mono_now_ms() + DESK_MS, &err);
     if (result < 0) {
         run_link_kill(&look->link, "%s", err.text);
         return;

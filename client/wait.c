@@ -88,15 +88,10 @@ int wait_status(const struct elmer_job *job)
     return EXIT_ELMER;
 }
 
-static int64_t now_ms(void)
-{
-    return mono_ms(mono_now());
-}
-
 /* An answer long before its time would make the rounds a busy loop. */
 static void pace(int64_t began_ms, int64_t until_ms)
 {
-    int64_t now = now_ms(), pause_ms = until_ms - now < PAUSE_MS ? until_ms - now : PAUSE_MS;
+    int64_t now = mono_now_ms(), pause_ms = until_ms - now < PAUSE_MS ? until_ms - now : PAUSE_MS;
 
     if (now - began_ms < PAUSE_MS && pause_ms > 0)
         poll(NULL, 0, (int)pause_ms);
@@ -141,7 +136,7 @@ static int last_look(struct elmer *elmer, const uint64_t *ids, size_t nids)
 
 int wait_for_any(struct elmer *elmer, const uint64_t *ids, size_t nids, int64_t until_ms)
 {
-    for (int64_t began = now_ms(); began < until_ms; began = now_ms()) {
+    for (int64_t began = mono_now_ms(); began < until_ms; began = mono_now_ms()) {
         int result = round_of(elmer, ids, nids, (int)(until_ms - began < ROUND_MS ? until_ms - began : ROUND_MS));
 
         if (result >= 0)

@@ -65,11 +65,6 @@ static void move(struct elmer *e, struct client_call *c, enum client_state to)
         e->on_link++;
 }
 
-static int64_t now_ms(void)
-{
-    return mono_ms(mono_now());
-}
-
 static void list_add(struct elmer *e, struct client_call *c)
 {
     struct client_call **at = &e->first;
@@ -140,7 +135,7 @@ static void give_up(struct elmer *e, struct client_call *c, int result)
 
 static void retry(struct elmer *e, struct client_call *c, bool sent)
 {
-    int64_t now = now_ms();
+    int64_t now = mono_now_ms();
 
     c->repeated |= sent;
     if (c->restart)
@@ -375,7 +370,7 @@ static bool advance(struct elmer *e, struct client_call *c)
             use_warrant(e, c);
         return true;
     case CLIENT_PAUSE:
-        if (now_ms() < c->pause_until_ms)
+        if (mono_now_ms() < c->pause_until_ms)
             return false;
         move(e, c, CLIENT_CONNECT);
         return true;
@@ -399,7 +394,7 @@ static bool is_bound(const struct client_call *c) /* by its own deadline, not by
 void client_calls_step(struct elmer *e)
 {
     struct client_call *c = e->first;
-    int64_t now = now_ms();
+    int64_t now = mono_now_ms();
 
     e->again = false;
     while (c) { /* what is done to one may end others, or let them go on */
@@ -441,7 +436,7 @@ void client_begin(struct elmer *e, struct wire_message *request, struct client_c
     c->state = CLIENT_IDLE;
     c->request = request;
     c->error = error;
-    c->begun_ms = now_ms();
+    c->begun_ms = mono_now_ms();
     c->deadline_ms = c->begun_ms + (timeout_ms > 0 ? timeout_ms : 0);
     c->pages = 0;
     c->is_signed = c->told = c->chosen = c->too_old = false;

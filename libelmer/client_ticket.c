@@ -176,11 +176,6 @@ static bool for_desk(const struct wire_message *submit, struct asked *asked)
 
 /* ---- one question after the other ---- */
 
-static int64_t now_ms(void)
-{
-    return mono_ms(mono_now());
-}
-
 static void end_first(struct client_desk *desk, int result)
 {
     struct client_signing *signing = desk->first;
@@ -195,7 +190,7 @@ static void end_first(struct client_desk *desk, int result)
 static void failed(struct client_desk *desk, int result)
 {
     struct client_signing *signing = desk->first;
-    int64_t now = now_ms(), asked_ms = now - signing->begun_ms, left_ms = signing->deadline_ms - signing->begun_ms;
+    int64_t now = mono_now_ms(), asked_ms = now - signing->begun_ms, left_ms = signing->deadline_ms - signing->begun_ms;
     bool again = signing->kept;
 
     signing->kept = false;
@@ -248,7 +243,7 @@ static bool hear(struct client_desk *desk, bool readable)
     got = channel_next(&desk->channel, &signing->answer, NULL);
     if (got == 1)
         end_first(desk, 1);
-    else if (result < 0 || got < 0 || now_ms() >= signing->deadline_ms)
+    else if (result < 0 || got < 0 || mono_now_ms() >= signing->deadline_ms)
         failed(desk, signing->is_submission ? -EAGAIN : -EPIPE);
     return signing->state != SIGNING_ANSWER;
 }
@@ -256,7 +251,7 @@ static bool hear(struct client_desk *desk, bool readable)
 /* Whose turn does not come in time. */
 static void end_late(struct client_desk *desk)
 {
-    int64_t now = now_ms();
+    int64_t now = mono_now_ms();
 
     for (struct client_signing **at = &desk->first; *at;) {
         struct client_signing *signing = *at;
@@ -279,11 +274,11 @@ void client_desk_step(struct client_desk *desk, bool readable)
     end_late(desk);
     while ((signing = desk->first)) {
         if (signing->state == SIGNING_TURN) {
-            signing->begun_ms = now_ms();
+            signing->begun_ms = mono_now_ms();
             signing->deadline_ms = earlier(signing->deadline_ms, signing->begun_ms + TICKET_MS);
             signing->kept = desk->connected;
             ask(desk);
-        } else if (signing->state == SIGNING_PAUSE && now_ms() >= signing->pause_until_ms) {
+        } else if (signing->state == SIGNING_PAUSE && mono_now_ms() >= signing->pause_until_ms) {
             ask(desk);
         } else if (signing->state != SIGNING_ANSWER || !hear(desk, readable)) {
             return;

@@ -20,6 +20,10 @@ static inline int64_t mono_ms(struct mono t)
 {
     return t.ns / 1000000;
 }
+static inline int64_t mono_now_ms(void)
+{
+    return mono_ms(mono_now());
+}
 static inline int64_t earlier(int64_t a_ms, int64_t b_ms)
 {
     return a_ms < b_ms ? a_ms : b_ms;

@@ -88,11 +88,6 @@ struct agent {
     int64_t drain_end_ms;
 };
 
-static int64_t now_ms(void)
-{
-    return mono_ms(mono_now());
-}
-
 static void move_to(struct agent *agent, enum agent_state state)
 {
     MOVES_CHECK("agent", states, agent->state, state);
@@ -193,7 +188,7 @@ static void on_spawn(void *context, struct machine_spawn *spawns, size_t count)
                                                 .answer_size = sizeof(spawns[i].answer)};
     }
     if (n)
-        control_spawn_all(&agent->control, asked, n, now_ms() + SPAWN_MAX_MS);
+        control_spawn_all(&agent->control, asked, n, mono_now_ms() + SPAWN_MAX_MS);
     for (size_t i = 0; i < count && n; i++) {
         long host = host_index(agent, spawns[i].host);
         if (host >= 0)
@@ -205,14 +200,14 @@ static void on_spawn(void *context, struct machine_spawn *spawns, size_t count)
 static void on_task_began(void *context, int tid)
 {
     struct agent *agent = context;
-    agent->heard_ms = now_ms();
+    agent->heard_ms = mono_now_ms();
     output_begin(&agent->output, tid);
 }
 
 static void on_task_output(void *context, int tid, const char *text, size_t size)
 {
     struct agent *agent = context;
-    agent->heard_ms = now_ms();
+    agent->heard_ms = mono_now_ms();
     int status = output_text(&agent->output, tid, text, size);
     if (!status)
         status = -agent->output.error;
@@ -225,7 +220,7 @@ static void on_task_output(void *context, int tid, const char *text, size_t size
 static void on_task_ended(void *context, int tid)
 {
     struct agent *agent = context;
-    agent->heard_ms = now_ms();
+    agent->heard_ms = mono_now_ms();
     output_end(&agent->output, tid);
 }
 
@@ -343,7 +338,7 @@ static void start_failed(struct agent *agent, const char *reason)
 static void drain(struct agent *agent)
 {
     move_to(agent, AGENT_DRAINING);
-    agent->heard_ms = now_ms();
+    agent->heard_ms = mono_now_ms();
     agent->drain_end_ms = agent->heard_ms + (agent->terminated ? DRAIN_TERM_MAX_MS : DRAIN_MAX_MS);
 }
 
@@ -361,7 +356,7 @@ static int timeout_ms(const struct agent *agent)
         return -1;
     int64_t quiet_end = agent->heard_ms + drain_quiet_ms(agent);
     int64_t end = quiet_end < agent->drain_end_ms ? quiet_end : agent->drain_end_ms;
-    int64_t left = end - now_ms();
+    int64_t left = end - mono_now_ms();
     return left > 0 ? (int)left : 0;
 }
 

@@ -27,11 +27,6 @@ struct backlog {
     struct wire_message message;
 };
 
-static int64_t now_ms(void)
-{
-    return mono_ms(mono_now());
-}
-
 static void nap(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
@@ -110,7 +105,7 @@ void lab_spawn(struct lab *lab)
 void lab_start(struct lab *lab)
 {
     spawn(lab, -1);
-    for (int64_t deadline = now_ms() + LAB_WAIT_MS; now_ms() < deadline; nap()) {
+    for (int64_t deadline = mono_now_ms() + LAB_WAIT_MS; mono_now_ms() < deadline; nap()) {
         int fd = lab_connect(lab, "elmer.sock"); /* the last one that it opens */
         if (fd >= 0) {
             close(fd);
@@ -124,7 +119,7 @@ void lab_start(struct lab *lab)
 static int await_end(struct lab *lab)
 {
     int status;
-    for (int64_t deadline = now_ms() + LAB_WAIT_MS; now_ms() < deadline; nap())
+    for (int64_t deadline = mono_now_ms() + LAB_WAIT_MS; mono_now_ms() < deadline; nap())
         if (waitpid(lab->pid, &status, WNOHANG) == lab->pid) {
             lab->pid = 0;
             return status;
@@ -178,7 +173,7 @@ void lab_destroy(struct lab *lab)
 static void send_raw(struct fake *fake, const struct wire_message *message)
 {
     struct err err = ERR_INIT;
-    if (channel_send_all(&fake->channel, message, now_ms() + LAB_WAIT_MS, &err))
+    if (channel_send_all(&fake->channel, message, mono_now_ms() + LAB_WAIT_MS, &err))
         fail_msg("cannot send %s: %s", wire_type_name(message->type), err.text);
 }
 
@@ -267,7 +262,7 @@ static int receive(struct fake *fake, int64_t deadline_ms)
 static void expect_kind(struct fake *fake, bool relayed, uint64_t client, enum wire_type type,
                         struct wire_message *message)
 {
-    int64_t deadline = now_ms() + LAB_WAIT_MS;
+    int64_t deadline = mono_now_ms() + LAB_WAIT_MS;
     while (!take(fake, relayed, client, type, message)) {
         if (receive(fake, deadline) == 1)
             continue;
@@ -286,7 +281,7 @@ void fake_expect(struct fake *fake, enum wire_type type, struct wire_message *me
 void fake_await_ping(struct fake *fake)
 {
     unsigned before = fake->pings;
-    int64_t deadline = now_ms() + LAB_WAIT_MS;
+    int64_t deadline = mono_now_ms() + LAB_WAIT_MS;
     while (fake->pings == before)
         assert_int_equal(receive(fake, deadline), 1);
 }
@@ -294,8 +289,8 @@ void fake_await_ping(struct fake *fake)
 void fake_expect_none(struct fake *fake, enum wire_type type, int ms)
 {
     struct wire_message message;
-    int64_t deadline = now_ms() + ms;
-    while (now_ms() < deadline && receive(fake, deadline) == 1)
+    int64_t deadline = mono_now_ms() + ms;
+    while (mono_now_ms() < deadline && receive(fake, deadline) == 1)
         ;
     if (take(fake, false, 0, type, &message))
         fail_msg("%s has come", wire_type_name(type));
@@ -303,7 +298,7 @@ void fake_expect_none(struct fake *fake, enum wire_type type, int ms)
 
 bool fake_closed(struct fake *fake)
 {
-    int64_t deadline = now_ms() + LAB_WAIT_MS;
+    int64_t deadline = mono_now_ms() + LAB_WAIT_MS;
     int result;
     while ((result = receive(fake, deadline)) == 1)
         ;
@@ -359,7 +354,7 @@ void host_expect_relayed(struct fake *host, uint64_t client, enum wire_type type
 
 void host_expect_answer(struct fake *host, uint64_t client, enum wire_type type, struct wire_message *message)
 {
-    int64_t deadline = now_ms() + LAB_WAIT_MS;
+    int64_t deadline = mono_now_ms() + LAB_WAIT_MS;
     while (!take(host, true, client, type, message) && !take(host, true, client, WIRE_error, message))
         if (receive(host, deadline) != 1)
             fail_msg("neither %s nor an error has come", wire_type_name(type));
@@ -458,7 +453,7 @@ void lab_query(struct fake *host, uint64_t job, struct wire_message *message)
 
 void lab_query_until(struct fake *host, uint64_t job, const char *state, struct wire_message *message)
 {
-    for (int64_t deadline = now_ms() + LAB_WAIT_MS; now_ms() < deadline; nap()) {
+    for (int64_t deadline = mono_now_ms() + LAB_WAIT_MS; mono_now_ms() < deadline; nap()) {
         lab_query(host, job, message);
         if (!strcmp(message->u.jobs.jobs.items[0].state, state))
             return;

@@ -22,11 +22,6 @@
     "ws1 "                                                                                                             \
     "ws2\n"
 
-static int64_t now_ms(void)
-{
-    return mono_ms(mono_now());
-}
-
 static const struct wire_job_view *only(const struct wire_message *jobs)
 {
     return &jobs->u.jobs.jobs.items[0];
@@ -165,11 +160,11 @@ static void test_one_host(void **state)
     fake_close(&ws1);
     lab_stop(&lab, SIGTERM);
     lab_start(&lab);
-    int64_t begin = now_ms();
+    int64_t begin = mono_now_ms();
     host_open(&ws1, &lab, "ws1", 1, NULL);
     submit(&ws1, "a", 1, NULL);
     open_on(&ws1, 1);
-    assert_true(now_ms() - begin < 9000); /* else it has been waited for, 10 s */
+    assert_true(mono_now_ms() - begin < 9000); /* else it has been waited for, 10 s */
     fake_close(&ws1);
     lab_destroy(&lab);
 }
@@ -266,9 +261,9 @@ static void test_level_time_goes_on(void **state)
                      "2\n");
     lab_start(&lab);
     host_open(&ws1, &lab, "ws1", 1, NULL);
-    int64_t before = now_ms();
+    int64_t before = mono_now_ms();
     submit(&ws1, "a", 1, NULL);
-    int64_t after = now_ms();
+    int64_t after = mono_now_ms();
     run_on(&ws1, 1);
     for (int i = 0; i < 2; i++) {
         while (level_seconds(&ws1, 1, "running") < shown + 0.5) /* it counts to the last step, so make some */
@@ -283,10 +278,10 @@ static void test_level_time_goes_on(void **state)
         if (now < shown)
             fail_msg("it fell from %.3f s to %.3f s", shown, now);
     }
-    int64_t least = now_ms() - after;
+    int64_t least = mono_now_ms() - after;
     end_on(&ws1, 1, true);
     double all = level_seconds(&ws1, 1, "done");
-    int64_t most = now_ms() - before;
+    int64_t most = mono_now_ms() - before;
     if (all < (double)least / 1000 - 0.002 || all > (double)most / 1000 + 0.002)
         fail_msg("%.3f s, lived between %.3f and %.3f s", all, (double)least / 1000, (double)most / 1000);
     fake_close(&ws1);
@@ -320,17 +315,17 @@ static void test_late_report(void **state)
         "name = ws1\nresend = 1s\nheartbeat = 30s\nhost_timeout = 60s\nsettle = 1s\nallocator = v2\nlevels = 2\n");
     lab_start(&lab);
     host_open(&ws1, &lab, "ws1", 1, NULL);
-    int64_t welcome = now_ms();
+    int64_t welcome = mono_now_ms();
     submit(&ws1, "a", 1, NULL);
-    report(&ws1, now_ms() - welcome);
+    report(&ws1, mono_now_ms() - welcome);
     run_on(&ws1, 1);
     submit(&ws1, "b", 1, NULL);
-    int64_t measured = now_ms() - welcome;
+    int64_t measured = mono_now_ms() - welcome;
     nap_ms(1500); /* this is the delay */
     report(&ws1, measured);
     fake_expect_none(&ws1, WIRE_open, 200);
     expect_reason(&ws1, 2, "waiting", "not measured since the last change");
-    report(&ws1, now_ms() - welcome);
+    report(&ws1, mono_now_ms() - welcome);
     open_on(&ws1, 2);
     fake_close(&ws1);
     lab_destroy(&lab);
