@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "client/common.h"
+#include "lib/base/file.h"
 #include "lib/base/str.h"
 #include "lib/job/lines.h"
 #include "lib/job/tasks.h"
@@ -50,32 +51,11 @@ static int take_option(struct array_file *file, const char *option, const char *
 
 /* ---- the text ---- */
 
-/* One byte more than there may be at most. 0 or -errno. */
-static int read_text(struct array_file *file, int fd, size_t *size)
-{
-    ssize_t n;
-
-    file->text = must(malloc(LINES_BYTES_MAX + 2));
-    *size = 0;
-    while (*size <= LINES_BYTES_MAX) {
-        n = read(fd, file->text + *size, LINES_BYTES_MAX + 1 - *size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            break;
-        *size += (size_t)n;
-    }
-    file->text[*size] = '\0';
-    return 0;
-}
-
 static int read_file(struct array_file *file, size_t *size)
 {
     bool input = strcmp(file->name, "-") == 0;
     int fd = input ? STDIN_FILENO : open(file->name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    int result = fd < 0 ? -errno : read_text(file, fd, size);
+    int result = fd < 0 ? -errno : file_read_fd(fd, LINES_BYTES_MAX, &file->text, size);
 
     if (input) {
         free(file->name);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "client/common.h"
+#include "lib/base/file.h"
 #include "lib/base/str.h"
 
 #define MARK            "#ELMER"
@@ -227,27 +228,6 @@ static int check_size(const struct script *script)
         script->place, SCRIPT_MAX_BYTES);
 }
 
-/* At most one byte more than is allowed. 0 or -errno. */
-static int read_text(struct script *script, int fd)
-{
-    ssize_t n;
-
-    script->text = must(malloc(SCRIPT_MAX_BYTES + 2));
-    script->size = 0;
-    while (script->size <= SCRIPT_MAX_BYTES) {
-        n = read(fd, script->text + script->size, SCRIPT_MAX_BYTES + 1 - script->size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            break;
-        script->size += (size_t)n;
-    }
-    script->text[script->size] = '\0';
-    return 0;
-}
-
 /* Has it a #ELMER line where one counts? Looks at what is in memory only, so a program costs nothing more. */
 static bool is_script(const char *text)
 {
@@ -276,6 +256,11 @@ static int complete(struct script *script)
     return result < 0 ? take_directives(script) : result;
 }
 
+static int read_script(struct script *script, int fd)
+{
+    return file_read_fd(fd, SCRIPT_MAX_BYTES, &script->text, &script->size);
+}
+
 int script_read_file(struct script *script, const char *dir, const char *command)
 {
     const char *slash = strrchr(command, '/');
@@ -290,7 +275,7 @@ int script_read_file(struct script *script, const char *dir, const char *command
     free(path);
     if (fd < 0)
         return -1; /* it may be there where the job runs */
-    result = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read_text(script, fd) : -EINVAL;
+    result = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read_script(script, fd) : -EINVAL;
     close(fd);
     script->place = command;
     if (result == 0 && !is_script(script->text) && strncmp(script->text, "#!", 2) == 0)
@@ -307,7 +292,7 @@ int script_read_again(struct script *script, const char *path)
 {
     const char *slash = strrchr(path, '/');
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    int result = fd < 0 ? -errno : read_text(script, fd);
+    int result = fd < 0 ? -errno : read_script(script, fd);
 
     if (fd >= 0)
         close(fd);
@@ -326,7 +311,7 @@ int script_read_input(struct script *script)
     script->name = must(strdup("script"));
     if (isatty(STDIN_FILENO))
         say("reads the script from the terminal; Ctrl-D ends it");
-    result = read_text(script, STDIN_FILENO);
+    result = read_script(script, STDIN_FILENO);
     if (result < 0)
         return usage_error("standard input cannot be read: %s", strerror(-result));
     if (script->size == 0)

@@ -106,3 +106,26 @@ int file_read(int dir, const char *name, size_t max, char **text, struct err *er
     *text = bytes;
     return 0;
 }
+
+int file_read_fd(int fd, size_t max, char **text, size_t *size)
+{
+    char *bytes = malloc(max + 2);
+    ssize_t n = -1;
+    int result = bytes ? 0 : -ENOMEM;
+
+    *text = NULL;
+    *size = 0;
+    while (result == 0 && *size <= max && (n = read(fd, bytes + *size, max + 1 - *size)) != 0) {
+        if (n > 0)
+            *size += (size_t)n;
+        else if (errno != EINTR)
+            result = -errno;
+    }
+    if (result < 0) {
+        free(bytes);
+        return result;
+    }
+    bytes[*size] = 0;
+    *text = bytes;
+    return 0;
+}

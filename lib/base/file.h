@@ -17,5 +17,8 @@ int file_write_new(int dir, const char *name, const char *text, mode_t mode);
 int file_move(int dir, const char *from, const char *to);
 /* The whole file, malloc'd: at most max bytes, no NUL, no device or pipe. -ENOENT and so on, with text. */
 int file_read(int dir, const char *name, size_t max, char **text, struct err *err);
+/* All that the descriptor gives, whatever it is: *text is malloc'd, with a NUL behind its *size bytes. Of more than max
+ * there is one more than that, by which the caller sees it. 0 or -errno; then *text is NULL. */
+int file_read_fd(int fd, size_t max, char **text, size_t *size);
 
 #endif
