@@ -38,7 +38,7 @@ static const struct command command = {
     "not found, 126 not executable, 2 usage, 255 a host or a connection was lost.\n",
 };
 
-enum { AGAIN_MS = 1000, TURN_MS = 20, NOT_EXECUTED = 126 };
+enum { AGAIN_MS = 1000, TURN_MS = 20, MPIEXEC_TURNS = 50, NOT_EXECUTED = 126 };
 static struct termios terminal_before;
 static bool terminal_is_raw, told_to_end; /* by a signal */
 
@@ -388,7 +388,11 @@ static int start(const struct erun_job *job, const struct erun_plan *plan)
 
 /* The mpiexec of MPICH and Intel waits for ever for a host that it cannot start its daemon on, or whose daemon is
  * killed: its ranks hold the connection by which it would learn of that. Also after TERM, which it passes on to ranks.
- * Open MPI's hears of it by our exit status. */
+ * Open MPI's hears of it by our exit status.
+ *
+ * Its time is counted in turns of ours: a job that is stopped, or gets hardly any CPU, has as many as one that is
+ * alone, and so has mpiexec, which is of the same job on the same host, to pass TERM on. By the clock KILL came at once
+ * then. */
 static void end_mpiexec(int status)
 {
     static const char name[] = "/mpiexec.hydra";
@@ -403,7 +407,7 @@ static void end_mpiexec(int status)
     if (length < (ssize_t)size || memcmp(program + length - size, name, size) != 0)
         return;
     (void)kill(parent, SIGTERM);
-    for (int64_t until = mono_ms(mono_now()) + AGAIN_MS; getppid() == parent && mono_ms(mono_now()) < until;)
+    for (int i = 0; i < MPIEXEC_TURNS && getppid() == parent; i++)
         poll(NULL, 0, TURN_MS);
     if (getppid() == parent)
         (void)kill(parent, SIGKILL);
