@@ -14,7 +14,7 @@
 #include "rsd/root/reserve.h"
 #include "rsd/root/watcher.h"
 
-/* Where it cannot be, rsd goes on without it and says so. */
+/* Where it cannot be, rsd goes on without it and says so; also where nothing is kept and nobody wants it. */
 static void keep_reserve(struct root *root)
 {
     const struct rsd_config *config = root->config;
@@ -25,6 +25,10 @@ static void keep_reserve(struct root *root)
     if (reserve_keep(&kernel, dir, wanted, root->reserve_refused, sizeof(root->reserve_refused)) == 0 &&
         wanted.percent > 0)
         log_info("rt_reserve: %u %% of each processor's time is kept from what is in real time", config->rt_reserve);
+    if (wanted.percent == 0 && root->mode == ORDER_MODE_RT && reserve_is_off(&kernel))
+        snprintf(root->reserve_refused, sizeof(root->reserve_refused),
+                 "no time of the processors for what is not in real time (sched_rt_runtime_us is -1): while jobs spin, "
+                 "commands, logins and threads of the kernel wait; set rt_reserve in rsd.conf, or 950000 there");
 }
 
 int begin_as_root(struct root *root, struct err *err)

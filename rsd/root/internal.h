@@ -167,7 +167,7 @@ struct root {
     enum order_mode mode;
     char mode_reason[1024];
     char uplink[700];          /* why there is no link to elmer, as the network half says */
-    char reserve_refused[600]; /* why rt_reserve is not in force; "": it is, or is not wanted */
+    char reserve_refused[600]; /* why rt_reserve is not in force, or that nothing is kept; "": all is well */
     cpu_set_t cpus;            /* of this host that rsd may use */
     struct order order;
     uint64_t applied; /* generation whose walks are done */

@@ -439,3 +439,14 @@ int reserve_keep(const struct reserve_kernel *kernel, const char *rundir, struct
     settings_fini(&settings);
     return result;
 }
+
+/* Beside fair servers the throttle is not read: see above. */
+bool reserve_is_off(const struct reserve_kernel *kernel)
+{
+    char servers[PATH_SIZE], runtime[PATH_SIZE];
+    int64_t us = 0;
+    snprintf(servers, sizeof(servers), "%s/fair_server", kernel->sched);
+    snprintf(runtime, sizeof(runtime), "%s/sched_rt_runtime_us", kernel->sysctl);
+    return !has_fair_server(kernel->release) && access(servers, F_OK) < 0 && read_number(kernel, runtime, &us) == 0 &&
+           us < 0;
+}

@@ -32,5 +32,7 @@ int reserve_keep(const struct reserve_kernel *kernel, const char *rundir, struct
 /* Put back what the note says, and remove it. A value that somebody else has changed meanwhile is left alone. 0, also
  * without a note, or a negative errno of what could not be written and stays in the note; it is in the log. */
 int reserve_put_back(const struct reserve_kernel *kernel, const char *rundir);
+/* The kernel keeps nothing: the throttle is off (sched_rt_runtime_us is -1), and there is no fair server. */
+bool reserve_is_off(const struct reserve_kernel *kernel);
 
 #endif

@@ -152,6 +152,24 @@ static void test_fair_server(void **state)
     assert_false(there("reserve"));
 }
 
+/* Then who spins in real time has a processor for himself. */
+static void test_nothing_is_kept(void **state)
+{
+    (void)state;
+    assert_false(reserve_is_off(&kernel));
+    put("kernel/sched_rt_runtime_us", "-1\n");
+    assert_true(reserve_is_off(&kernel));
+    keep(10, 0);
+    assert_false(reserve_is_off(&kernel));
+    keep(0, 0);
+    assert_true(reserve_is_off(&kernel));
+    kernel.release = "6.12.9"; /* its fair server gives time to others, whatever the throttle says */
+    assert_false(reserve_is_off(&kernel));
+    kernel.release = "6.1.0-18-amd64";
+    clear("kernel/sched_rt_runtime_us");
+    assert_false(reserve_is_off(&kernel));
+}
+
 /* What the throttle would be told counts for nothing, and costs the servers their accounting. */
 static void test_without_throttle(void **state)
 {
@@ -382,6 +400,7 @@ int main(void)
         cmocka_unit_test_setup(test_throttle, fresh),
         cmocka_unit_test_setup(test_first_value_is_remembered, fresh),
         cmocka_unit_test_setup(test_fair_server, fresh),
+        cmocka_unit_test_setup(test_nothing_is_kept, fresh),
         cmocka_unit_test_setup(test_without_throttle, fresh),
         cmocka_unit_test_setup(test_forgetful, fresh),
         cmocka_unit_test_setup(test_longer_pieces, fresh),
