@@ -17,7 +17,7 @@ enum {
     KILL_MS = 1000,       /* from TERM to KILL of what an erun has started that has ended */
     KILL_AGAIN_MS = 200,  /* from then on, of what was made meanwhile ... */
     KILL_ROUNDS = 50,     /* ... so often: what is left then is not ours to kill, or a disk holds it */
-    HANDSHAKE_MS = 10000, /* until the other end is known */
+    HANDSHAKE_MS = 10000, /* until it has shown its pass; then, until that is known to be good */
     EXIT_NOT_FOUND = 127,
     EXIT_NOT_EXECUTED = 126
 };
@@ -48,6 +48,7 @@ struct session {
     struct run_link link;
     struct run_desk desk; /* asks about the other's pass */
     int64_t deadline_ms;  /* handshake; then, of what is to end, for KILL */
+    int64_t ask_ms;       /* elmer-tickets did not answer: when it is asked again; 0: not asked yet */
     int64_t stepped_ms;   /* its last turn */
     bool started, ending, killed;
     struct child *children;

@@ -1,13 +1,13 @@
 /* session.c - one erun, from its connection to the last word about what it has started.
  *
- * Handshake: its pass must be of this very job, attempt and user, and of a host of the job, and is looked at by
- * elmer-tickets of this host. Then one RUN_START: its processes are made, and each is told. Output is read while the
- * window of its stream is open, a piece from each process in turn, so one that prints without end neither blocks the
- * others nor grows this process; what erun has written elsewhere opens the window again. Input is taken as far as the
- * process reads it. A process is over when it has been reaped and nobody has its output open any more; then erun gets
- * its status. When the connection ends, whatever the reason, what is not over gets TERM (HUP where it has a terminal),
- * and KILL after KILL_MS, with all that it has started in turn (family.h). What a process that is over has left behind
- * on purpose stays.
+ * Handshake: its pass must be of this very job, attempt and user, and of a host of the job, and elmer-tickets of this
+ * host looks at it. rsd may be starting again, so that is asked until it answers, or for HANDSHAKE_MS. Then one
+ * RUN_START: its processes are made, and each is told. Output is read while the window of its stream is open, a piece
+ * from each process in turn, so one that prints without end neither blocks the others nor grows this process; what erun
+ * has written elsewhere opens the window again. Input is taken as far as the process reads it. A process is over when it
+ * has been reaped and nobody has its output open any more; then erun gets its status. When the connection ends, whatever
+ * the reason, what is not over gets TERM (HUP where it has a terminal), and KILL after KILL_MS, with all that it has
+ * started in turn (family.h). What a process that is over has left behind on purpose stays.
  */
 #include "config.h"
 
@@ -21,10 +21,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "rsd/courier/courier.h"
 #include "rsd/courier/family.h"
 
-enum { SIGNALS = 64 };
+enum { SIGNALS = 64, ASK_AGAIN_MS = 100 };
 
 struct session *session_create(int fd, const struct courier *courier, int64_t now)
 {
@@ -86,28 +87,41 @@ bool courier_has_host(const struct courier *courier, const char *host)
     return false;
 }
 
-/* The host is looked at because any host of the cluster can sign a pass for this job. */
-static void ask(struct session *session, const struct courier *courier)
+/* What elmer-tickets has said; or nobody: rsd may be starting again. */
+static void judged(struct session *session, int result, const struct err *err, int64_t now)
+{
+    if (result > 0)
+        run_link_accept(&session->link);
+    else if (result == -EACCES || result == -EPROTO || (result < 0 && now + ASK_AGAIN_MS >= session->deadline_ms))
+        refuse(session, err->text);
+    else if (result < 0)
+        session->ask_ms = now + ASK_AGAIN_MS;
+}
+
+/* The host is looked at because any host of the cluster can sign a pass for this job. At first with time of its own:
+ * who has had no CPU until now may have none left. */
+static void ask(struct session *session, const struct courier *courier, int64_t now)
 {
     struct err err = ERR_INIT;
     char text[128];
-    snprintf(text, sizeof(text), "%s is no host of its job", session->link.peer.host);
-    if (!pass_is_of_job(&session->link.peer, &courier->pass))
+    if (!pass_is_of_job(&session->link.peer, &courier->pass)) {
         refuse(session, "it is of another job");
-    else if (!courier_has_host(courier, session->link.peer.host))
+        return;
+    }
+    if (!courier_has_host(courier, session->link.peer.host)) {
+        snprintf(text, sizeof(text), "%s is no host of its job", session->link.peer.host);
         refuse(session, text);
-    else if (run_desk_ask_check(&session->desk, session->link.other, &err) < 0)
-        refuse(session, err.text);
+        return;
+    }
+    if (session->ask_ms == 0)
+        session->deadline_ms = now + HANDSHAKE_MS;
+    judged(session, run_desk_ask_check(&session->desk, session->link.other, &err), &err, now);
 }
 
-static void hear_desk(struct session *session)
+static void hear_desk(struct session *session, int64_t now)
 {
     struct err err = ERR_INIT;
-    int result = run_desk_read(&session->desk, NULL, &err);
-    if (result > 0)
-        run_link_accept(&session->link);
-    else if (result < 0)
-        refuse(session, err.text);
+    judged(session, run_desk_read(&session->desk, NULL, &err), &err, now);
 }
 
 /* ---- start ---- */
@@ -431,9 +445,9 @@ void session_step(struct session *session, const struct courier *courier, const 
     if (fds[0].fd >= 0)
         run_link_step(&session->link, fds[0].revents);
     if (session->desk.open && fds[1].fd >= 0 && fds[1].revents)
-        hear_desk(session);
-    else if (session->link.state == RUN_CHECKING && !session->desk.open)
-        ask(session, courier);
+        hear_desk(session, now);
+    else if (session->link.state == RUN_CHECKING && !session->desk.open && now >= session->ask_ms)
+        ask(session, courier, now);
     while (run_link_next(&session->link, &frame) > 0)
         hear(session, courier, &frame);
     if (fds[2].fd >= 0 && fds[2].revents & POLLHUP) /* nobody has the terminal open any more */
@@ -476,5 +490,7 @@ int64_t session_next_ms(const struct session *session)
     bool waits = session->ending || session->link.state != RUN_OPEN;
     int64_t watch_ms = run_link_underway(&session->link) ? session->stepped_ms + RUN_WATCH_MS : INT64_MAX;
     int64_t next_ms = waits ? session->deadline_ms : INT64_MAX;
+    if (session->link.state == RUN_CHECKING && !session->desk.open)
+        next_ms = earlier(next_ms, session->ask_ms);
     return over || look ? 0 : watch_ms < next_ms ? watch_ms : next_ms;
 }

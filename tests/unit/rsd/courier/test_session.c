@@ -6,8 +6,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "lib/wire/channel.h"
+#include "tests/unit/peer.h"
+#include "tests/unit/scratch.h"
 
 static void test_statuses(void **state)
 {
@@ -213,19 +219,93 @@ static void test_a_host_that_is_not_of_the_job(void **state)
     assert_false(courier_has_host(&lab.courier, "ws1"));
 }
 
-/* All others are asked about. */
-static void test_a_host_of_the_job(void **state)
+/* As the host file has them. */
+static void of_two_hosts(void)
 {
     static char hosts[] = "ws2\nws1\n";
-    (void)state;
     lab.courier.hosts = hosts;
     lab.courier.between = '\n';
+}
+
+/* Who has had no CPU for longer than a handshake may take asks all the same. */
+static void test_a_late_turn(void **state)
+{
+    (void)state;
+    of_two_hosts();
     setenv("ELMER_SOCKET", "/no/such/elmer.sock", 1);
+    lab.session->deadline_ms = mono_now_ms() - 1;
+    session_lab_turn(0);
+    assert_int_equal(lab.session->link.state, RUN_CHECKING);
+    assert_true(lab.session->deadline_ms > mono_now_ms());
+    lab.session->deadline_ms = mono_now_ms(); /* but not for ever */
     run_link_accept(&lab.erun);
     UNTIL(lab.heard.refused == 1);
-    unsetenv("ELMER_SOCKET");
-    lab.courier.hosts = NULL;
-    assert_non_null(strstr(lab.heard.text, "elmer-tickets of this host does not answer"));
+    assert_non_null(strstr(lab.heard.text, "elmer-tickets"));
+}
+
+/* In place of elmer-tickets: one question. */
+static void answer(int listener, enum wire_type type, const char *code)
+{
+    struct wire_message question, done = {.type = type};
+    struct channel channel;
+    if (type == WIRE_error) {
+        done.u.error.code = code;
+        done.u.error.text = "because of the test";
+    } else {
+        done.u.done.text = "";
+    }
+    assert_int_equal(channel_init(&channel, peer_accept_fd(listener), WIRE_FROM_CLIENT, 1 << 20), 0);
+    channel.minor = WIRE_TICKET_MINOR;
+    assert_int_equal(channel_receive(&channel, &question, peer_soon(), NULL), 1);
+    assert_int_equal(question.type, WIRE_pass_check);
+    done.id = question.id;
+    wire_message_fini(&question);
+    assert_int_equal(channel_send_all(&channel, &done, peer_soon(), NULL), 0);
+    channel_fini(&channel);
+}
+
+/* Its rsd is starting again: nobody is there, then not yet ready, then it is as ever. */
+static void test_elmer_tickets_comes_back(void **state)
+{
+    char dir[64] = "/tmp/test-session-XXXXXX", path[100];
+    int listener;
+    (void)state;
+    of_two_hosts();
+    assert_non_null(scratch_dir(dir));
+    snprintf(path, sizeof(path), "%s/elmer.sock", dir);
+    setenv("ELMER_SOCKET", path, 1);
+    for (int i = 0; i < 20; i++)
+        session_lab_turn(1);
+    assert_int_equal(lab.session->link.state, RUN_CHECKING);
+    assert_true(session_next_ms(lab.session) <= mono_now_ms() + 1000);
+    snprintf(path, sizeof(path), "%s/ticket.sock", dir);
+    listener = peer_listen(path);
+    UNTIL(lab.session->desk.open);
+    answer(listener, WIRE_error, WIRE_CODE_UNAVAILABLE);
+    UNTIL(!lab.session->desk.open);
+    UNTIL(lab.session->desk.open);
+    answer(listener, WIRE_done, NULL);
+    UNTIL(lab.session->link.state == RUN_OPEN);
+    close(listener);
+}
+
+static void test_a_pass_that_is_not_good(void **state)
+{
+    char dir[64] = "/tmp/test-session-XXXXXX", path[100];
+    int listener;
+    (void)state;
+    of_two_hosts();
+    assert_non_null(scratch_dir(dir));
+    snprintf(path, sizeof(path), "%s/elmer.sock", dir);
+    setenv("ELMER_SOCKET", path, 1);
+    snprintf(path, sizeof(path), "%s/ticket.sock", dir);
+    listener = peer_listen(path);
+    run_link_accept(&lab.erun);
+    UNTIL(lab.session->desk.open);
+    answer(listener, WIRE_error, WIRE_CODE_REFUSED);
+    UNTIL(lab.heard.refused == 1);
+    assert_string_equal(lab.heard.text, "because of the test");
+    close(listener);
 }
 
 int main(void)
@@ -245,9 +325,12 @@ int main(void)
         CASE(test_signals),
         CASE(test_what_cannot_be_started),
         CASE(test_what_is_no_start),
-        cmocka_unit_test_setup_teardown(test_another_job, session_lab_show, session_lab_end),
-        cmocka_unit_test_setup_teardown(test_a_host_that_is_not_of_the_job, session_lab_show, session_lab_end),
-        cmocka_unit_test_setup_teardown(test_a_host_of_the_job, session_lab_show, session_lab_end),
+#define SHOWN(name) cmocka_unit_test_setup_teardown(name, session_lab_show, session_lab_end)
+        SHOWN(test_a_late_turn),
+        SHOWN(test_elmer_tickets_comes_back),
+        SHOWN(test_a_pass_that_is_not_good),
+        SHOWN(test_another_job),
+        SHOWN(test_a_host_that_is_not_of_the_job),
     };
     return cmocka_run_group_tests_name("session", tests, NULL, NULL);
 }
