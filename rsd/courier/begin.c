@@ -116,6 +116,25 @@ int courier_begin(struct courier *courier, int *listener, struct err *err)
     return courier_say(line) ? 0 : err_set(err, -EIO, "where it listens cannot be said: %s", strerror(errno));
 }
 
+bool accept_fails(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+int courier_poll(struct pollfd *fds, struct pollfd *others, size_t count, int timeout)
+{
+    size_t used = 0;
+    int result;
+    for (size_t i = 0; i < count; i++)
+        if (fds[i].fd >= 0)
+            others[used++] = fds[i];
+    result = poll(others, used, timeout);
+    used = 0;
+    for (size_t i = 0; i < count; i++)
+        fds[i].revents = (short)(fds[i].fd >= 0 ? others[used++].revents : 0);
+    return result;
+}
+
 struct run_strings courier_environment(const char *name)
 {
     struct run_strings list = {NULL, 0};

@@ -14,10 +14,11 @@
 
 enum {
     SESSIONS = 512,
-    KILL_MS = 1000,       /* from TERM to KILL of what an erun has started that has ended */
-    KILL_AGAIN_MS = 200,  /* from then on, of what was made meanwhile ... */
-    KILL_ROUNDS = 50,     /* ... so often: what is left then is not ours to kill, or a disk holds it */
-    HANDSHAKE_MS = 10000, /* until it has shown its pass; then, until that is known to be good */
+    KILL_MS = 1000,        /* from TERM to KILL of what an erun has started that has ended */
+    KILL_AGAIN_MS = 200,   /* from then on, of what was made meanwhile ... */
+    KILL_ROUNDS = 50,      /* ... so often: what is left then is not ours to kill, or a disk holds it */
+    HANDSHAKE_MS = 10000,  /* until it has shown its pass; then, until that is known to be good */
+    ACCEPT_AGAIN_MS = 100, /* while there is no descriptor for another connection: its listener stays readable */
     EXIT_NOT_FOUND = 127,
     EXIT_NOT_EXECUTED = 126
 };
@@ -80,6 +81,10 @@ int courier_begin(struct courier *courier, int *listener, struct err *err);
 void courier_read_hosts(struct courier *courier);
 /* Who has started us reads one line on standard output, which is closed then. */
 bool courier_say(const char *line);
+/* accept(2) has failed for want of something, which poll(2) does not know. */
+bool accept_fails(int error);
+/* As poll(2), which refuses more entries than descriptors are allowed, also entries of -1. others: room for as many. */
+int courier_poll(struct pollfd *fds, struct pollfd *others, size_t count, int timeout);
 /* Its environment without one variable; items is to be freed, NULL: no memory. */
 struct run_strings courier_environment(const char *without);
 

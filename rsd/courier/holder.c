@@ -380,21 +380,21 @@ static int timeout_of(const struct holder *h, int64_t now)
 
 static void turn(struct holder *h)
 {
-    struct pollfd fds[FDS];
+    struct pollfd fds[FDS], others[FDS];
     struct run_link link;
     struct run_look look;
     int64_t now = mono_ms(mono_now()), due;
     short events = h->viewed ? run_link_events(&h->viewer) : 0;
     bool reads = may_read(h, now) && !h->drained,
          writes = h->input >= 0 && !h->exited && now >= h->silent_until_ms && typed_waits(&h->typed);
-    fds[FD_LISTEN] = (struct pollfd){.fd = h->listener, .events = POLLIN};
+    fds[FD_LISTEN] = (struct pollfd){.fd = lookers_take(&h->lookers) ? h->listener : -1, .events = POLLIN};
     fds[FD_SIGNALS] = (struct pollfd){.fd = h->signal_fd, .events = POLLIN};
     fds[FD_VIEWER] = (struct pollfd){.fd = events ? h->viewer.fd : -1, .events = events};
     fds[FD_OUTPUT] = (struct pollfd){.fd = reads ? h->child.out : -1, .events = POLLIN};
     fds[FD_INPUT] = (struct pollfd){.fd = writes ? h->input : -1, .events = POLLOUT};
     lookers_fds(&h->lookers, fds + FD_LOOKERS);
     due = (reads && h->exited) || is_over(h) ? now : now + timeout_of(h, now);
-    if (poll(fds, FDS, (int)(due - now)) < 0)
+    if (courier_poll(fds, others, FDS, (int)(due - now)) < 0)
         return;
     now = mono_ms(mono_now());
     if (now > due + LATE_MS)

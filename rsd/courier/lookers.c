@@ -44,8 +44,10 @@ void lookers_let_in(struct lookers *lookers, int listener, int64_t now)
     for (size_t i = 0; i < LOOKERS; i++) {
         int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         struct looker *looker;
-        if (fd < 0)
+        if (fd < 0) {
+            lookers->accept_ms = accept_fails(errno) ? now + ACCEPT_AGAIN_MS : 0;
             return;
+        }
         looker = place(lookers);
         *looker = (struct looker){.here = true, .deadline_ms = now + HANDSHAKE_MS};
         run_link_init(&looker->link, fd, false, &lookers->courier->key, lookers->courier->text);
@@ -96,6 +98,8 @@ static void hear_desk(struct looker *looker)
 
 void lookers_step(struct lookers *lookers, const struct pollfd *fds, int64_t now)
 {
+    if (now >= lookers->accept_ms)
+        lookers->accept_ms = 0;
     for (size_t i = 0; i < LOOKERS; i++) {
         struct looker *looker = &lookers->places[i];
         if (!looker->here)
@@ -134,9 +138,14 @@ bool lookers_next(struct lookers *lookers, struct run_link *link, struct run_loo
     return false;
 }
 
+bool lookers_take(const struct lookers *lookers)
+{
+    return lookers->accept_ms == 0;
+}
+
 int64_t lookers_next_ms(const struct lookers *lookers)
 {
-    int64_t next = INT64_MAX;
+    int64_t next = lookers->accept_ms > 0 ? lookers->accept_ms : INT64_MAX;
     for (size_t i = 0; i < LOOKERS; i++)
         if (lookers->places[i].here && lookers->places[i].deadline_ms < next)
             next = lookers->places[i].deadline_ms;

@@ -16,6 +16,7 @@ struct looker {
 struct lookers {
     const struct courier *courier;
     struct looker places[LOOKERS];
+    int64_t accept_ms; /* no descriptor is left: nobody is let in before; 0: not so */
 };
 enum { LOOKERS_FDS = 2 * LOOKERS };
 
@@ -27,6 +28,7 @@ void lookers_fds(const struct lookers *lookers, struct pollfd *fds);
 void lookers_step(struct lookers *lookers, const struct pollfd *fds, int64_t now);
 /* One whose pass is good, and what he asks for: the link is the caller's then. False: there is none. */
 bool lookers_next(struct lookers *lookers, struct run_link *link, struct run_look *look);
+bool lookers_take(const struct lookers *lookers);       /* who waits at the listener is of interest */
 int64_t lookers_next_ms(const struct lookers *lookers); /* INT64_MAX: nothing to do by time */
 
 #endif

@@ -33,6 +33,7 @@ static struct session *sessions[SESSIONS];
 static size_t nsessions;
 static int listener = -1, signal_fd = -1;
 static bool quitting;
+static int64_t accept_ms; /* there is no descriptor for who wants to come: tried again then; 0: not so */
 
 /* ---- begin ---- */
 
@@ -72,8 +73,10 @@ static void let_in(int64_t now)
         if (nsessions == SESSIONS && !make_room())
             return;
         fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0)
+        if (fd < 0) {
+            accept_ms = accept_fails(errno) ? now + ACCEPT_AGAIN_MS : 0;
             return;
+        }
         session = session_create(fd, &courier, now);
         if (session)
             sessions[nsessions++] = session;
@@ -104,6 +107,8 @@ static int timeout_of(int64_t now)
     int64_t next = now + TURN_MS;
     for (size_t i = 0; i < nsessions; i++)
         next = session_next_ms(sessions[i]) < next ? session_next_ms(sessions[i]) : next;
+    if (accept_ms > 0 && accept_ms < next)
+        next = accept_ms;
     return next <= now ? 0 : (int)(next - now);
 }
 
@@ -123,27 +128,29 @@ static bool turn(struct pollfd **fds, size_t *room)
 {
     size_t need = FIXED_FDS, count = FIXED_FDS, at[SESSIONS], steps = nsessions;
     bool full = nsessions == SESSIONS;
-    int64_t now;
+    int64_t now = mono_now_ms();
+    if (now >= accept_ms)
+        accept_ms = 0;
     for (size_t i = 0; i < nsessions; i++) {
         need += session_fds_max(sessions[i]);
         full = full && (sessions[i]->link.state == RUN_OPEN || sessions[i]->started);
     }
     if (need > *room) {
-        struct pollfd *more = reallocarray(*fds, 2 * need, sizeof(**fds));
+        struct pollfd *more = reallocarray(*fds, 4 * need, sizeof(**fds)); /* half of it is courier_poll's */
         if (!more)
             return false;
         *fds = more;
         *room = 2 * need;
     }
-    (*fds)[0] = (struct pollfd){.fd = full || quitting ? -1 : listener, .events = POLLIN};
+    (*fds)[0] = (struct pollfd){.fd = full || quitting || accept_ms > 0 ? -1 : listener, .events = POLLIN};
     (*fds)[1] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
     for (size_t i = 0; i < nsessions; i++) {
         at[i] = count;
         count += session_fds(sessions[i], *fds + count);
     }
-    if (poll(*fds, count, timeout_of(mono_ms(mono_now()))) < 0)
+    if (courier_poll(*fds, *fds + *room, count, timeout_of(now)) < 0)
         return errno == EINTR;
-    now = mono_ms(mono_now());
+    now = mono_now_ms();
     for (size_t i = 0; i < steps; i++)
         session_step(sessions[i], &courier, *fds + at[i], now);
     if ((*fds)[1].revents)
