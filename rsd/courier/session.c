@@ -4,10 +4,10 @@
  * host looks at it. rsd may be starting again, so that is asked until it answers, or for HANDSHAKE_MS. Then one
  * RUN_START: its processes are made, and each is told. Output is read while the window of its stream is open, a piece
  * from each process in turn, so one that prints without end neither blocks the others nor grows this process; what erun
- * has written elsewhere opens the window again. Input is taken as far as the process reads it. A process is over when it
- * has been reaped and nobody has its output open any more; then erun gets its status. When the connection ends, whatever
- * the reason, what is not over gets TERM (HUP where it has a terminal), and KILL after KILL_MS, with all that it has
- * started in turn (family.h). What a process that is over has left behind on purpose stays.
+ * has written elsewhere opens the window again. Input is taken as far as the process reads it. A process is over when
+ * it has been reaped and nobody has its output open any more; then erun gets its status. When the connection ends,
+ * whatever the reason, what is not over gets TERM (HUP where it has a terminal), and KILL after KILL_MS, with all that
+ * it has started in turn (family.h). What a process that is over has left behind on purpose stays.
  */
 #include "config.h"
 
