@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/hex.h"
 #include "lib/base/service.h"
 #include "lib/ticket/pass.h"
@@ -26,7 +27,7 @@
 #include "rsd/sup/user.h"
 #include "rsd/tickets/desk.h"
 
-enum { GROUP_BYTES = 4096 };
+enum { GROUP_BYTES = 4096, KEPT_MS = 60000, KEPT_USERS = 64 };
 
 static bool lives(int pidfd)
 {
@@ -101,6 +102,32 @@ int desk_pass_to_look(const struct ticket_keys *keys, const struct desk_asker *a
     return give(keys, asker, &pass, out, err);
 }
 
+/* Who was found to be on none of the lists: name services may take long, or be away, and each connection of each erun
+ * asks. Of so many users the one who was found first is forgotten. A process has the same lists for all its life. */
+static struct admitted {
+    uint32_t uid;
+    char user[TICKET_USER_MAX + 1];
+    int64_t until_ms;
+} admitted[KEPT_USERS];
+static size_t next_admitted;
+
+static bool is_admitted(const struct pass *pass)
+{
+    const int64_t now_ms = mono_now_ms();
+    for (size_t i = 0; i < KEPT_USERS; i++)
+        if (now_ms < admitted[i].until_ms && admitted[i].uid == pass->uid && strcmp(admitted[i].user, pass->user) == 0)
+            return true;
+    return false;
+}
+
+static void keep_admitted(const struct pass *pass)
+{
+    struct admitted *kept = &admitted[next_admitted++ % KEPT_USERS];
+    kept->uid = pass->uid;
+    kept->until_ms = mono_now_ms() + KEPT_MS;
+    snprintf(kept->user, sizeof(kept->user), "%s", pass->user);
+}
+
 /* Who may run nothing here that another host says is his has nothing done or shown here by its word either: neither
  * another process of his job nor its terminal. A job of his that he has submitted here would else be open to whoever
  * holds that host, whether the job is there or not: which hosts a job has, only elmer says. */
@@ -108,9 +135,14 @@ static int judge_stranger(const struct desk_believes *believes, const struct pas
 {
     const struct admit_lists lists = {believes->deny_users, believes->deny_groups, uid_here, gid_here};
     struct user user = {.uid = 0};
-    int result = user_lookup(&user, pass->user, (uid_t)pass->uid, err);
+    int result;
+    if (is_admitted(pass))
+        return 0;
+    result = user_lookup(&user, pass->user, (uid_t)pass->uid, err);
     if (result == 0)
         result = admit_judge(&user, &lists, err);
+    if (result == 0)
+        keep_admitted(pass);
     free(user.groups);
     free(user.name);
     free(user.home);
