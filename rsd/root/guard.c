@@ -23,13 +23,14 @@ static bool has_ended(int pidfd)
 /* 1: something was changed. */
 static int make_like(pid_t pid, int pidfd, struct order_rank rank, const cpu_set_t *cpus)
 {
-    cpu_set_t now;
+    cpu_set_t now, then;
     int result;
     if (has_ended(pidfd))
         return -ESRCH;
     result = sched_rank(pid, rank, false);
     if (result >= 0 && sched_getaffinity(pid, sizeof(now), &now) == 0 && !CPU_EQUAL(&now, cpus) &&
-        sched_setaffinity(pid, sizeof(*cpus), cpus) == 0)
+        sched_setaffinity(pid, sizeof(*cpus), cpus) == 0 && sched_getaffinity(pid, sizeof(then), &then) == 0 &&
+        !CPU_EQUAL(&now, &then)) /* else its cpuset has no more than that */
         result = 1;
     if (result == 1 && has_ended(pidfd)) { /* and its number may be a stranger's, who has just been born */
         sched_rank(pid, (struct order_rank){SCHED_OTHER, 0}, false);

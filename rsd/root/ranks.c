@@ -281,7 +281,7 @@ static void guard(struct root *root, struct root_job *job, int64_t now)
     if (!changed || job->guard_logged)
         return;
     plan_soon(job, now);
-    log_warning("job=%s: its user has changed class or CPUs of its supervisor: put back, as often as it happens",
+    log_warning("job=%s: its supervisor had other class or CPUs than elmer-spawn: put back, as often as it happens",
                 job->name);
     job->guard_logged = true;
 }
