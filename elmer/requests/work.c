@@ -3,8 +3,9 @@
  * Lists that have to wait stand in a line of their user's, whichever programs and hosts they come from. The first one
  * waits until a slice may be made, leaves the line, and comes to its end again with what is left of it. So each list
  * goes on, a slice in turn, as the time comes back: with n of them a page comes after n slices of the others at the
- * latest, which is how long a command waits for the next page (ANSWER_MS of client/common.h). That is why no more than
- * PUT_OFF_MAX may wait: who asks for lists faster than they can be made is told so. */
+ * latest, which is how long a command waits for the next page (ANSWER_MS of client/common.h). That is why no list comes
+ * behind PUT_OFF_MAX others: who asks for lists faster than they can be made is told so. Only lists that have begun do,
+ * of which there are more where a user with time left begins them at once; their commands may give up. */
 #include "config.h"
 
 #include "elmer/requests/internal.h"

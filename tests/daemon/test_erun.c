@@ -73,7 +73,7 @@ static void test_one_that_would_wait_for_ever(void **state)
 /* A job that was stopped, or had no CPU, has not had its time. */
 static void test_time_in_which_nobody_runs(void **state)
 {
-    int status = end_of(mpiexec, "trap 'kill -STOP $!; sleep 2; kill -CONT $!; sleep 0.1; exit 7' TERM\n"
+    int status = end_of(mpiexec, "trap 'kill -STOP $!; sleep 2; kill -CONT $!; exit 7' TERM\n"
                                  "client/erun true &\n"
                                  "wait $!; wait $!; exit 8");
     (void)state;

@@ -59,7 +59,7 @@ static int program_main(int argc, char **argv)
 static struct run {
     char said[20000];
     unsigned before, after; /* how often its arguments showed the token, until it was handed over and then */
-    unsigned looks;
+    unsigned looks, looks_after;
 } run;
 
 static bool shows_token(pid_t pid)
@@ -104,6 +104,7 @@ static void hand_over(char **argv)
     while (waitpid(pid, &status, WNOHANG) == 0) {
         handed = handed || read(mark[0], &byte, 1) == 1; /* before the look */
         run.looks++;
+        run.looks_after += handed ? 1 : 0;
         *(handed ? &run.after : &run.before) += shows_token(pid) ? 1 : 0;
     }
     while ((got = read(said[0], run.said + size, sizeof(run.said) - 1 - size)) > 0)
@@ -133,7 +134,7 @@ static void nobody_sees_it_after_it_was_handed_over(void **state)
     EXPECT("--join ws1 --now -|" TOKEN "\n", "--join", "ws1", TOKEN, "--now");
     print_message("the arguments were read %u times: with the token %u times before, %u after\n", run.looks, run.before,
                   run.after);
-    assert_true(run.looks > 20);
+    assert_true(run.looks_after > 0);
 }
 
 static void each_form_is_understood(void **state)

@@ -31,7 +31,7 @@
 enum { ANSWERS = 9 };
 
 static char self[4096], library[4200], fakes[4200], slow_clock[4200];
-static bool clock_is_slow;
+bool yield_clock_is_slow;
 
 const char *const yield_waiting[YIELD_WAITING] = {"poll",  "ppoll", "select",   "pselect", "epoll",  "epoll_pwait",
                                                   "yield", "opal",  "opal-tcp", "ucp",     "ucp-tcp"};
@@ -338,14 +338,14 @@ int yield_program(const char *what)
 int yield_slow_clock(void **state)
 {
     (void)state;
-    clock_is_slow = true;
+    yield_clock_is_slow = true;
     return 0;
 }
 
 int yield_own_clock(void **state)
 {
     (void)state;
-    clock_is_slow = false;
+    yield_clock_is_slow = false;
     return 0;
 }
 
@@ -354,7 +354,7 @@ static void preload(const char *what)
     char list[13000];
     bool yields = strcmp(what, "yields") == 0; /* and says so */
     snprintf(list, sizeof(list), "%s%s%s%s%s", library, yields ? ":" : "", yields ? fakes : "",
-             clock_is_slow ? ":" : "", clock_is_slow ? slow_clock : "");
+             yield_clock_is_slow ? ":" : "", yield_clock_is_slow ? slow_clock : "");
     setenv("LD_PRELOAD", list, 1);
 }
 

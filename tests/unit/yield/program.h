@@ -18,6 +18,7 @@ yield_poll *yield_poll_of(const char *name, int of);
 void yield_polls(const int ends[2]); /* all of them, in all ways; prints the same with the library and without */
 
 /* Setup and teardown of a test in which reading the clock is slow (clock.c). */
+extern bool yield_clock_is_slow;
 int yield_slow_clock(void **state);
 int yield_own_clock(void **state);
 

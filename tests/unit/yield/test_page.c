@@ -72,7 +72,7 @@ static void test_a_wait_makes_way(void **state)
         page->head.processes = cases[i].crowded ? 2 : 0; /* two processors, and one comes */
         assert_int_equal(yield_run("yields", true, cases[i].variable, cases[i].value, text, sizeof(text)), 0);
         assert_int_equal(sscanf(text, "%u %u", &rounds, &us), 2);
-        if (cases[i].crowded ? rounds > 2 : rounds < 3)
+        if (cases[i].crowded ? rounds > 2 : rounds < (yield_clock_is_slow ? 3 : 5))
             fail_msg("it yields each %u rounds, %u us", rounds, us);
         assert_in_range(us, 0, 1000);
         drop_page(page);
