@@ -264,21 +264,28 @@ static void answer(int listener, enum wire_type type, const char *code)
     channel_fini(&channel);
 }
 
+/* Where elmer-tickets will listen. */
+static void place_tickets(char *path, size_t size)
+{
+    char dir[64] = "/tmp/test-session-XXXXXX";
+    assert_non_null(scratch_dir(dir));
+    snprintf(path, size, "%s/elmer.sock", dir);
+    setenv("ELMER_SOCKET", path, 1);
+    snprintf(path, size, "%s/ticket.sock", dir);
+}
+
 /* Its rsd is starting again: nobody is there, then not yet ready, then it is as ever. */
 static void test_elmer_tickets_comes_back(void **state)
 {
-    char dir[64] = "/tmp/test-session-XXXXXX", path[100];
+    char path[100];
     int listener;
     (void)state;
     of_two_hosts();
-    assert_non_null(scratch_dir(dir));
-    snprintf(path, sizeof(path), "%s/elmer.sock", dir);
-    setenv("ELMER_SOCKET", path, 1);
+    place_tickets(path, sizeof(path));
     for (int i = 0; i < 20; i++)
         session_lab_turn(1);
     assert_int_equal(lab.session->link.state, RUN_CHECKING);
     assert_true(session_next_ms(lab.session) <= mono_now_ms() + 1000);
-    snprintf(path, sizeof(path), "%s/ticket.sock", dir);
     listener = peer_listen(path);
     UNTIL(lab.session->desk.open);
     answer(listener, WIRE_error, WIRE_CODE_UNAVAILABLE);
@@ -291,14 +298,11 @@ static void test_elmer_tickets_comes_back(void **state)
 
 static void test_a_pass_that_is_not_good(void **state)
 {
-    char dir[64] = "/tmp/test-session-XXXXXX", path[100];
+    char path[100];
     int listener;
     (void)state;
     of_two_hosts();
-    assert_non_null(scratch_dir(dir));
-    snprintf(path, sizeof(path), "%s/elmer.sock", dir);
-    setenv("ELMER_SOCKET", path, 1);
-    snprintf(path, sizeof(path), "%s/ticket.sock", dir);
+    place_tickets(path, sizeof(path));
     listener = peer_listen(path);
     run_link_accept(&lab.erun);
     UNTIL(lab.session->desk.open);
