@@ -81,8 +81,8 @@ static int helper(const char *what)
 static struct {
     pid_t root_half, supervisor, first, newborn; /* newborn: or 0 */
     double root_ms[MAX_SAMPLES], supervisor_ms[MAX_SAMPLES], first_ms[MAX_SAMPLES], stolen_ms[MAX_SAMPLES];
-    double newborn_ms[MAX_SAMPLES], ordinary_ms[MAX_SAMPLES];
-    bool ordinary;
+    double ordinary_ms[MAX_SAMPLES];
+    double newborn_ms; /* its time, or below 0 where the last sample did not find it in SCHED_OTHER */
     int64_t at_ms[MAX_SAMPLES];
     size_t count;
 } seen;
@@ -93,18 +93,19 @@ static void look_at(pid_t first, pid_t supervisor)
     seen.first = first;
     seen.supervisor = supervisor;
     seen.newborn = 0;
+    seen.newborn_ms = -1;
     seen.count = 0;
 }
 
-/* Its time, and what of it has passed between two samples that found it in SCHED_OTHER. */
-static void sample_newborn(size_t i)
+/* What it has got between two samples that found it in SCHED_OTHER. */
+static double sample_newborn(void)
 {
-    bool ordinary = seen.newborn > 0 && sched_getscheduler(seen.newborn) == SCHED_OTHER;
-    seen.newborn_ms[i] = ordinary ? rig_thread_ms(seen.newborn) : 0;
-    seen.ordinary_ms[i] = i > 0 ? seen.ordinary_ms[i - 1] : 0;
-    if (ordinary && i > 0 && seen.ordinary)
-        seen.ordinary_ms[i] += seen.newborn_ms[i] - seen.newborn_ms[i - 1];
-    seen.ordinary = ordinary;
+    double before = seen.newborn_ms;
+    seen.newborn_ms = -1;
+    if (seen.newborn <= 0 || sched_getscheduler(seen.newborn) != SCHED_OTHER)
+        return 0;
+    seen.newborn_ms = rig_thread_ms(seen.newborn);
+    return before < 0 ? 0 : seen.newborn_ms - before;
 }
 
 static void sample(void)
@@ -118,7 +119,7 @@ static void sample(void)
     seen.first_ms[i] = rig_thread_ms(seen.first);
     seen.stolen_ms[i] = rig_stolen_ms();
     seen.supervisor_ms[i] = i > 0 && supervisor < seen.supervisor_ms[i - 1] ? seen.supervisor_ms[i - 1] : supervisor;
-    sample_newborn(i);
+    seen.ordinary_ms[i] = (i > 0 ? seen.ordinary_ms[i - 1] : 0) + sample_newborn();
     seen.count++;
 }
 

@@ -17,12 +17,12 @@ rank_of() { on "$1" sh -c 'chrt -p "$1"' - "$2" | sed 's/.*: //' | xargs; }
 id=$(pvm alice -w -o /home/alice/ep.out 2 "$examples/ep" -P 2 -c S)
 is 'ep of class S verifies' "$(field "$id" 'j["exit_status"]')" 0
 like 'and says so in the output file' "$(as alice 1 cat ep.out)" 'verified|VERIFIED'
-is 'it ran on both nodes' "$(field "$id" 'sorted(u["host"] for u in j["usage"] if u["cpu_seconds"] > 0.02)')" "['ws1', 'ws2']"
 wait_for 5 'nothing of it is left' nothing_left "$id"
 is 'no pvmd on any node' "$(for k in 1 2; do on $k pgrep -x pvmd; done)" ''
 is 'no file of PVM in /tmp' "$(for k in 1 2; do on $k sh -c 'ls /tmp | grep pvm'; done)" ''
 id=$(pvm alice -w -o /home/alice/b.out 2 "$examples/barrier" -P 2 -v 3)
 is 'barrier works' "$(field "$id" 'j["exit_status"]')" 0
+is 'and has computed on both' "$(computed_on "$id")" "['ws1', 'ws2']"
 id=$(pvm alice -w -o /home/alice/one.out --hosts ws2 1 "$examples/ep" -P 1 -c S)
 is 'a virtual machine of one host, not the first' "$(field "$id" 'j["exit_status"]')" 0
 id=$(pvm alice -w -o /home/alice/e.out 2 sh -c 'exit 5')

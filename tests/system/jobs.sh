@@ -53,6 +53,9 @@ left_of() { # ID: processes, groups and directories of the job on all nodes
     done
 }
 nothing_left() { [ -z "$(left_of "$1")" ]; }
+# The hosts where the ended job has used more than 0.1 s. For a program that deals itself out in equal shares: where `ep` finds a host slow, by
+# what else a machine does, it gives it next to nothing.
+computed_on() { field "$1" 'sorted(u["host"] for u in j["usage"] if u["cpu_seconds"] > 0.1)'; } # ID
 job_group() { node_group "$1" "$jobs_scope/$2.1/job"; } # NODE ID
 
 # ---- what the kernel says, asked inside the node or machine ----
