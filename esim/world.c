@@ -13,7 +13,8 @@
 enum {
     REFUSED_MAX = 1000000, /* and no other job: an endless workload, and none of it has room */
     PHASES_MAX = 1000000000,
-    IDLE_REPORTS = 1000 /* one after the other from a machine on which nothing runs: what waits has no place there */
+    IDLE_REPORTS = 1000, /* one after the other from a machine on which nothing runs: what waits has no place there */
+    QUEUED = 100         /* so many wait in the core, where it does not look at those behind them */
 };
 
 /* ---- the core ---- */
@@ -193,10 +194,10 @@ static void refuse(struct world *w)
     } while (next_task(w, &left));
 }
 
-static void submit(struct world *w)
+/* The next job, to the core. */
+static bool submit(struct world *w)
 {
     struct event event = {.type = EVENT_SUBMIT, .now_ms = w->now_ms, .host = -1, .request = 1};
-    struct sim_job refused = w->next;
     uint64_t id = 0;
     int nhosts, *hosts = allowed(w, &nhosts);
     bool good = !hosts || nhosts > 0;
@@ -212,16 +213,66 @@ static void submit(struct world *w)
     event.u.submit.ntasks = w->next.ntasks;
     event.u.submit.task_limit = w->next.task_limit;
     event.u.submit.mesh_rows = w->settings.core.topology == TOPOLOGY_CUBE ? w->next.mesh_rows : 0;
-    if (w->settings.saturated)
-        w->next.submit_ms = w->now_ms - OFFSET_MS;
     good = good && world_pass(w, &event, &id) == ANSWER_OK;
     if (!good)
         refuse(w);
     free(hosts);
     free(waits);
+    return good;
+}
+
+/* One that waits in the core takes four times the memory of one here. Of jobs of which none may pass another it looks
+ * at the first of those that wait only, and at none behind one that has no place (core/queue.c). */
+static bool stays_behind(const struct world *w)
+{
+    const bool none_passes = !w->source->has_after && !w->source->over && w->settings.core.user_running == 0;
+
+    return none_passes && w->settings.explain == 0 && !w->settings.every_job && (w->behind || w->nwaiting >= QUEUED);
+}
+
+static void put_behind(struct world *w)
+{
+    struct behind *behind = mem_zalloc(sizeof(*behind));
+
+    behind->job = w->next;
+    *w->last_behind = behind;
+    w->last_behind = &behind->next;
+    w->nbehind++;
+}
+
+/* Those for which there is a place in the core now. */
+static void fill(struct world *w)
+{
+    while (w->behind && w->nwaiting < QUEUED) {
+        struct behind *first = w->behind;
+        struct sim_job next = w->next;
+
+        w->behind = first->next;
+        if (!w->behind)
+            w->last_behind = &w->behind;
+        w->nbehind--;
+        w->next = first->job;
+        submit(w);
+        w->next = next;
+        free(first);
+    }
+}
+
+static void arrive(struct world *w)
+{
+    struct sim_job job;
+    bool good = true;
+
+    if (w->settings.saturated)
+        w->next.submit_ms = w->now_ms - OFFSET_MS;
+    job = w->next;
+    if (stays_behind(w))
+        put_behind(w);
+    else
+        good = submit(w);
     w->has_next = w->source->next(w->source, &w->next);
     if (!good)
-        over(w, &refused, false);
+        over(w, &job, false);
     explain_wait(&w->explain, w->core, world_now_ms(w));
 }
 
@@ -295,8 +346,9 @@ static bool happen(struct world *w)
     } else {
         w->quiet_reports = 0;
         w->now_ms = arrival > w->now_ms ? arrival : w->now_ms;
-        submit(w);
+        arrive(w);
     }
+    fill(w);
     return true;
 }
 
@@ -330,6 +382,7 @@ struct world *world_create(const struct world_settings *settings, struct source 
     w->data = data;
     w->reports = settings->report_ms > 0;
     actions_init(&w->actions);
+    w->last_behind = &w->behind;
     hosts_create(w);
     w->load = load_create(settings);
     w->now_ms = w->used_since_ms = OFFSET_MS;
@@ -353,6 +406,8 @@ void world_destroy(struct world *w)
     for (size_t i = 0; i < w->njobs; i++)
         free(w->jobs[i]);
     free(w->jobs);
+    for (struct behind *behind; (behind = w->behind); free(behind))
+        w->behind = behind->next;
     hosts_destroy(w);
     waits_fini(&w->waits);
     free(w->pending.items);
@@ -389,5 +444,5 @@ bool world_explained(const struct world *w)
 
 uint64_t world_waiting(const struct world *w)
 {
-    return w->nwaiting;
+    return w->nwaiting + w->nbehind;
 }

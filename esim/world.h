@@ -46,9 +46,10 @@ struct world_settings {
     int64_t period_ms; /* SHARED: a job computes for its share of this time and then waits; 0: it does both at once */
     int64_t report_ms; /* how often a host tells its load; 0: never */
     bool every_report; /* also those that tell nothing new, which is slow and changes nothing: for tests */
-    bool saturated;    /* the next job comes when nobody waits */
-    uint64_t explain;  /* number of a job whose way is told; 0: none */
-    FILE *told;        /* there */
+    bool every_job; /* also those far behind are given to the core, which takes memory and changes nothing: for tests */
+    bool saturated; /* the next job comes when nobody waits */
+    uint64_t explain; /* number of a job whose way is told; 0: none */
+    FILE *told;       /* there */
 };
 
 struct world;

@@ -28,6 +28,11 @@ struct change {
     bool away;
 };
 
+struct behind {
+    struct sim_job job;
+    struct behind *next;
+};
+
 struct world {
     struct world_settings settings;
     struct core *core;
@@ -42,18 +47,19 @@ struct world {
     struct waits waits;  /* the same, of a source with jobs that wait for others */
     struct sim_job next; /* the next to be submitted */
     bool has_next;
-    int64_t now_ms, report_ms; /* of the last report */
-    int64_t *told_ms;          /* of each host, where the report that the core has begins; -1: it has none */
-    struct change *changes;    /* [nchanges] in the order of time: hosts go away, and come back */
-    int *away;                 /* of each host: times that it is away, which may overlap */
-    size_t nchanges, changed;  /* changed: of these */
-    int64_t *ordered_ms;       /* ... when a job on it has got another level, also because of what is on another host */
-    bool *tells;               /* those of tellers[ntellers], hosts whose next report may say something new */
+    struct behind *behind, **last_behind; /* those that wait and that the core has not been given yet */
+    int64_t now_ms, report_ms;            /* of the last report */
+    int64_t *told_ms;                     /* of each host, where the report that the core has begins; -1: it has none */
+    struct change *changes;               /* [nchanges] in the order of time: hosts go away, and come back */
+    int *away;                            /* of each host: times that it is away, which may overlap */
+    size_t nchanges, changed;             /* changed: of these */
+    int64_t *ordered_ms; /* ... when a job on it has got another level, also because of what is on another host */
+    bool *tells;         /* those of tellers[ntellers], hosts whose next report may say something new */
     int *tellers, ntellers;
     bool reports;
     unsigned idle_reports;
-    int64_t quiet_reports; /* since something else happened */
-    uint64_t nended, nwaiting, nrunning, nrefused;
+    int64_t quiet_reports;                                  /* since something else happened */
+    uint64_t nended, nwaiting, nbehind, nrunning, nrefused; /* waiting: in the core */
     double used_ms;
     uint64_t used; /* processors of clusters now */
     int64_t used_since_ms;

@@ -369,7 +369,7 @@ static void test_workloads(void **state)
     source->destroy(source);
 }
 
-/* ---- reports that tell nothing new are left out ---- */
+/* ---- reports that tell nothing new are left out, and jobs far behind kept from the core ---- */
 
 struct way {
     double sum; /* of what depends on each job's time and place */
@@ -384,13 +384,14 @@ static void note_way(const struct sim_job *job, void *data)
     way->sum += (double)job->start_ms * (double)(job->place % 1009 + 1) + (double)job->end_ms;
 }
 
-static struct way way_of(struct config config, bool every_report)
+static struct way way_of(struct config config, bool every_report, bool every_job)
 {
     struct source *source = workload_source(&config.workload);
     struct way way = {0};
     struct world *world;
 
     config.world.every_report = every_report;
+    config.world.every_job = every_job;
     world = world_create(&config.world, source, note_way, &way);
     assert_non_null(world);
     assert_true(world_run(world, 3000));
@@ -415,7 +416,27 @@ static void test_every_report(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(configs) / sizeof(configs[0]); i++) {
-        struct way some = way_of(configs[i], false), all = way_of(configs[i], true);
+        struct way some = way_of(configs[i], false, true), all = way_of(configs[i], true, true);
+        assert_int_equal(some.jobs, all.jobs);
+        expect_near(some.sum, all.sum, 0);
+    }
+}
+
+/* Queues of more than the core is given, with jobs that are too large among them. */
+static void test_every_job(void **state)
+{
+    const struct config configs[] = {
+        CONFIG("hosts", "50", "allocator", "v1", "workload", "procs [1,64]", "load", "10", "levels", "1"),
+        CONFIG("hosts", "50", "allocator", "v1", "workload", "procs [1,8]", "load", "10", "seed", "7"),
+        CONFIG("hosts", "50", "allocator", "v2", "workload", "procs [1,8]", "load", "10"),
+        CONFIG(SHARED, "allocator", "pack", "share", "33%", "load", "10"),
+        CONFIG(SHARED, "allocator", "v2", "share", "50%", "threshold", "50%", "levels", "4", "load", "10"),
+        CONFIG("cube", "6", "allocator", "cube-afl", "workload", "square [1,8]", "load", "10"),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(configs) / sizeof(configs[0]); i++) {
+        struct way some = way_of(configs[i], false, false), all = way_of(configs[i], false, true);
         assert_int_equal(some.jobs, all.jobs);
         expect_near(some.sum, all.sum, 0);
     }
@@ -460,7 +481,8 @@ int main(void)
         cmocka_unit_test(test_queue),        cmocka_unit_test(test_shared),       cmocka_unit_test(test_reports),
         cmocka_unit_test(test_speeds),       cmocka_unit_test(test_seed),         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_replications), cmocka_unit_test(test_hopeless),     cmocka_unit_test(test_seeds),
-        cmocka_unit_test(test_workloads),    cmocka_unit_test(test_every_report), cmocka_unit_test(test_json),
+        cmocka_unit_test(test_workloads),    cmocka_unit_test(test_every_report), cmocka_unit_test(test_every_job),
+        cmocka_unit_test(test_json),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
