@@ -34,7 +34,7 @@ enum {
     SHORT_MS = 500, /* who has run for so long is protected from what others cost above all jobs */
     MAX_RAISED = 16,
     MAX_HELPERS = 64, /* of a job on this host: more than one daemon and one agent are not expected */
-    OPEN_MS = 10000,  /* a supervisor must have answered (it looks the user up) */
+    OPEN_MS = 20000,  /* a supervisor must have answered (it looks the user up, and asks PAM) */
     ADOPT_MS = 3000,
     QUIT_MS = 1000,      /* and have quit */
     REMOVE_S = 30,       /* a job's directory must be gone, or it is left behind with a line ... */

@@ -10,7 +10,7 @@
 #include "lib/base/err.h"
 #include "rsd/sup/user.h"
 
-enum { ACCOUNT_MS = 5000 }; /* PAM has to have answered */
+enum { ACCOUNT_MS = 15000 }; /* PAM has to have answered: a busy machine has taken 5 s */
 
 /* The id of a name on this host: 0, -ENOENT, or another negative errno. */
 typedef int (*admit_lookup)(const char *name, id_t *id);
