@@ -17,6 +17,7 @@
 
 #include "elmer/core/after.h"
 #include "elmer/core/reach.h"
+#include "elmer/core/restore.h"
 #include "elmer/core/tasks.h"
 #include "elmer/core/why.h"
 #include "lib/job/fields.h"
@@ -159,6 +160,7 @@ int core_member_by_name(const struct core *core, const char *name); /* ... or re
 /* How many processors a host has that has never been up, where the configuration says so (> 0). */
 void core_expect_cpus(struct core *core, int host, int ncpus);
 int core_host_count(const struct core *core);
+uint64_t core_next_id(const struct core *core); /* of the next job */
 
 /* ---- events ---- */
 enum event_type {
@@ -472,27 +474,9 @@ int core_setting_default(const struct core *core, enum core_setting setting); /*
 bool core_setting_possible(const struct core *core, enum core_setting setting, int value);
 int core_setting_stored(const struct core *core, enum core_setting setting); /* that was set, or SETTING_UNSET */
 
-/* ---- restart (used by recovery: the engine feeds what the store holds before the first event) ---- */
-void core_set_next(struct core *core, uint64_t next_job, uint64_t next_allocation);
-uint64_t core_next_id(const struct core *core);
-/* Put back what an administrator has set; before the first event. Returns 0, or -EINVAL. */
+/* Put back what an administrator has set; before the first event. Returns 0, or -EINVAL. What else comes back after a
+ * restart: restore.h. */
 int core_restore_setting(struct core *core, enum core_setting setting, int value);
-/* Put back what the store holds of a host; before its first event and its first job. One that was up is awaited: it
- * counts as supply until EVENT_HOST_UP or EVENT_HOST_DOWN, and until no host is awaited, or gather_ms have passed since
- * now_ms or the last EVENT_GATHER, nothing is allocated: else who comes later and asks for less would pass while hosts
- * come back one by one. Returns 0 or -EINVAL. */
-int core_restore_host(struct core *core, int host, const struct core_host_row *saved, int64_t now_ms);
-void core_restore_retired(struct core *core, int host); /* one just added is none of the cluster, but may have jobs */
-/* Put back a queued, held, starting, running or ending job, after those that it waits for, as far as they have not
- * ended; everything is copied, text may be NULL. Leases count from now_ms; timers are armed by the first event, so send
- * EVENT_TICK when all are back. Those with a cluster (processors, attempt, allocation, exits as core_job said) come in
- * the order of allocation; their level follows from it. Hosts that hold one are awaited: nothing is decided about them
- * before EVENT_HOST_UP or EVENT_HOST_DOWN, no start is late until then, and starting jobs launch (again) when all hosts
- * have opened (again), one that was launched only if they still have it. A host of its cluster that is not in the
- * configuration any more is -1: then the job is CORE_PUT_BACK into the queue if it was submitted so, and if not it is
- * CORE_LOST: over, host-lost, and the core keeps nothing of it. Returns 0 or one of these, or -EEXIST, -EINVAL. */
-enum { CORE_PUT_BACK = 1, CORE_LOST = 2 };
-int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms);
 
 /* ---- for tests: returns 0, or -1 with the broken rule in text ---- */
 int core_check(const struct core *core, char *text, size_t size);

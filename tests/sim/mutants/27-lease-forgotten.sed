@@ -1,2 +1,2 @@
-# core.c: after a restart nobody knows what lost hosts may have
+# restore.c: after a restart nobody knows what lost hosts may have
 /^static void restore_claims/,/^}/s/i < saved->nlost/false/

@@ -1,2 +1,2 @@
-# core.c: after a restart places are those of the ids
+# restore.c: after a restart places are those of the ids
 s/^    if (job->info.place == 0)$/    if (true)/

@@ -1,0 +1,29 @@
+/* restore.h - a restart: the engine feeds what the store holds before the first event. */
+#ifndef ELMER_CORE_RESTORE_H
+#define ELMER_CORE_RESTORE_H
+
+#include <stdint.h>
+
+struct core;
+struct core_host_row;
+struct core_job;
+
+void core_set_next(struct core *core, uint64_t next_job, uint64_t next_allocation);
+/* Put back what the store holds of a host; before its first event and its first job. One that was up is awaited: it
+ * counts as supply until EVENT_HOST_UP or EVENT_HOST_DOWN, and until no host is awaited, or gather_ms have passed since
+ * now_ms or the last EVENT_GATHER, nothing is allocated: else who comes later and asks for less would pass while hosts
+ * come back one by one. Returns 0 or -EINVAL. */
+int core_restore_host(struct core *core, int host, const struct core_host_row *saved, int64_t now_ms);
+void core_restore_retired(struct core *core, int host); /* one just added is none of the cluster, but may have jobs */
+/* Put back a queued, held, starting, running or ending job, after those that it waits for, as far as they have not
+ * ended; everything is copied, text may be NULL. Leases count from now_ms; timers are armed by the first event, so send
+ * EVENT_TICK when all are back. Those with a cluster (processors, attempt, allocation, exits as core_job said) come in
+ * the order of allocation; their level follows from it. Hosts that hold one are awaited: nothing is decided about them
+ * before EVENT_HOST_UP or EVENT_HOST_DOWN, no start is late until then, and starting jobs launch (again) when all hosts
+ * have opened (again), one that was launched only if they still have it. A host of its cluster that is not in the
+ * configuration any more is -1: then the job is CORE_PUT_BACK into the queue if it was submitted so, and if not it is
+ * CORE_LOST: over, host-lost, and the core keeps nothing of it. Returns 0 or one of these, or -EEXIST, -EINVAL. */
+enum { CORE_PUT_BACK = 1, CORE_LOST = 2 };
+int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms);
+
+#endif
