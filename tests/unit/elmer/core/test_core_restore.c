@@ -1,5 +1,5 @@
-/* test_core_restore.c - a core that is made again from what was stored: hosts, leases, jobs at each point of their
- * life. */
+/* test_core_restore.c - jobs that lost a host or come back after a restart, at each point of their life. What is made
+ * of a row: test_restore.c. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -10,116 +10,7 @@
 
 static const int one_each[] = {1, 1, 1, 1};
 
-/* ---- hosts ---- */
-
-/* What the store says of hosts: each once, before all else. */
-static void test_restore_host(void **state)
-{
-    struct core_options options;
-    struct core *core;
-    struct core_host_row row = {.up = true, .ncpus = 2}, bad = {.up = true, .ncpus = CORE_MAX_CPUS + 1};
-
-    (void)state;
-    core_options_default(&options);
-    core = core_create(&options);
-    assert_int_equal(core_add_host(core, "ws1"), 0);
-    assert_int_equal(core_restore_host(core, 1, &row, 0), -EINVAL);
-    assert_int_equal(core_restore_host(core, 0, &bad, 0), -EINVAL);
-    assert_int_equal(core_restore_host(core, 0, &row, 5), 0);
-    assert_int_equal(core_host(core, 0)->state, CORE_HOST_AWAITED);
-    assert_int_equal(core_host(core, 0)->row.ncpus, 2);
-    assert_int_equal(core_restore_host(core, 0, &row, 5), -EINVAL);
-    core_destroy(core);
-}
-
 /* ---- the lease ---- */
-
-/* A job of the store with a host that is not in the configuration any more: it goes back into the queue only if it was
- * submitted so, may go again, and no host that is left can still run it. */
-static void test_restored_without_host(void **state)
-{
-    struct fixture f;
-    const struct core_processor processors[] = {{-1, 0}, {1, 0}, {1, 1}};
-    const uint8_t exited[1] = {0};
-    struct core_job saved = {.id = 7,
-                             .attempt = 3,
-                             .allocation = 9,
-                             .nprocs = 3,
-                             .state = JOB_RUNNING,
-                             .lease_ms = 5000,
-                             .processors = processors,
-                             .exited = exited,
-                             .exit_status = -1,
-                             .failed_rank = UINT32_MAX};
-
-    (void)state;
-    fixture_init(&f, ALLOCATOR_V1, 3, one_each, 2, true);
-    fixture_host(&f, EVENT_HOST_DOWN, 0, 1); /* no host has said anything yet when a job is restored */
-    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), CORE_LOST);
-    saved.requeue = true;
-    saved.attempt = CORE_MAX_ATTEMPTS;
-    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), CORE_LOST);
-    saved.attempt = 3;
-    saved.state = JOB_ENDING;
-    saved.reason = REASON_EXITED;
-    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), CORE_LOST);
-    assert_null(core_job(f.core, 7));
-    saved.reason = REASON_HOST_LOST;
-    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), CORE_PUT_BACK);
-    assert_int_equal(core_job(f.core, 7)->state, JOB_QUEUED);
-    assert_int_equal(core_job(f.core, 7)->reason, REASON_LEASE);
-    assert_int_equal(core_job(f.core, 7)->nlost, 2);
-    assert_int_equal(core_job(f.core, 7)->lost[0], -1);
-    assert_int_equal(core_job(f.core, 7)->lost[1], 1);
-    assert_null(core_job(f.core, 7)->processors);
-    char text[200] = "";
-    assert_int_equal(core_check(f.core, text, sizeof(text)), 0);
-    fixture_fini(&f);
-}
-
-/* A job of the store that lost hosts had: one of them has been taken out of the configuration, so only time helps. */
-static void test_restored_claims(void **state)
-{
-    struct fixture f;
-    int lost[] = {-1, 1};
-    struct core_job saved = {.id = 7,
-                             .attempt = 3,
-                             .allocation = 9,
-                             .nprocs = 1,
-                             .requeue = true,
-                             .lease_ms = 5000,
-                             .lost = lost,
-                             .nlost = 2,
-                             .exit_status = -1,
-                             .failed_rank = UINT32_MAX};
-    int64_t from_ms;
-
-    (void)state;
-    fixture_init(&f, ALLOCATOR_V1, 3, one_each, 2, true);
-    saved.requeue = false;
-    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), -EINVAL);
-    saved.requeue = true;
-    lost[1] = 2;
-    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), -EINVAL);
-    lost[1] = 1;
-    fixture_host(&f, EVENT_HOST_DOWN, 0, 1);
-    from_ms = f.now_ms;
-    assert_int_equal(core_restore_job(f.core, &saved, from_ms), 0);
-    assert_int_equal(core_job(f.core, 7)->reason, REASON_LEASE);
-    assert_int_equal(core_job(f.core, 7)->nlost, 2);
-    fixture_up(&f, 1, 1, 0, NULL, 0);
-    assert_int_equal(core_job(f.core, 7)->nlost, 1);
-    assert_int_equal(core_job(f.core, 7)->lost[0], -1);
-    f.now_ms = from_ms + core_lease_wait_ms(5000) - 1;
-    fixture_step(&f, (struct event){.type = EVENT_TICK});
-    assert_int_equal(fixture_state(&f, 7), JOB_QUEUED);
-    f.now_ms = from_ms + core_lease_wait_ms(5000);
-    fixture_step(&f, (struct event){.type = EVENT_TICK});
-    assert_int_equal(fixture_state(&f, 7), JOB_STARTING);
-    assert_int_equal(core_job(f.core, 7)->attempt, 4);
-    assert_int_equal(fixture_find(&f, ACTION_OPEN, -1)->lease_ms, 120000); /* the one of now */
-    fixture_fini(&f);
-}
 
 /* A host whose rsd cannot hold a lease takes the job, but then nobody knows when it cannot run there any more. */
 static void test_no_lease_no_next_attempt(void **state)
@@ -438,9 +329,6 @@ static void test_gather_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_restore_host),
-        cmocka_unit_test(test_restored_claims),
-        cmocka_unit_test(test_restored_without_host),
         cmocka_unit_test(test_no_lease_no_next_attempt),
         cmocka_unit_test(test_last_attempt),
         cmocka_unit_test(test_opened_after_all),
