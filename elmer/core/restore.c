@@ -105,6 +105,15 @@ static void restore_parts(struct core *core, struct job *job)
     job->restored = true;
 }
 
+/* Its level was the same while the core was away. */
+static void account_absence(const struct core *core, struct job *job, const struct core_job *saved)
+{
+    int64_t away_ms = core->now_ms - saved->level_until_ms;
+
+    if (away_ms > 0 && saved->level >= 0 && saved->level < CORE_MAX_LEVELS)
+        job->info.level_ms[saved->level] += away_ms;
+}
+
 static void restore_cluster(struct core *core, struct job *job, const struct core_job *saved, int level)
 {
     struct part *parts;
@@ -114,6 +123,7 @@ static void restore_cluster(struct core *core, struct job *job, const struct cor
     job->exited = mem_copy(saved->exited, (job_ranks(job) + 7) / 8, 1);
     nparts = alloc_make_parts(core, job->processors, saved->nprocs, &parts);
     life_link_cluster(core, job, parts, nparts);
+    account_absence(core, job, saved);
     cluster_enter(core, job, level);
     cluster_touch(core, job);
     restore_parts(core, job);

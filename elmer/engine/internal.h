@@ -59,8 +59,8 @@ bool usage_judge(struct engine *engine, int host, const struct core_job *state, 
 
 /* limits.c: the job's row is as the state says. */
 void limits_note(struct engine *engine, struct engine_job *job, const struct core_job *state);
-/* The job was running when elmer ended, as the record says. */
-void limits_resume(struct engine *engine, struct engine_job *job, const struct record *record);
+/* The job was running when elmer ended, as the record says, whose times count up to until_ms of engine_now_ms(). */
+void limits_resume(struct engine *engine, struct engine_job *job, const struct record *record, int64_t until_ms);
 /* Its limits do not count any more. */
 void limits_clear(struct engine *engine, struct engine_job *job);
 

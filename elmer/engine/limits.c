@@ -181,17 +181,13 @@ void limits_note(struct engine *engine, struct engine_job *job, const struct cor
         limits_clear(engine, job);
 }
 
-/* Within one start of the machine the clock that nobody sets; after another one the wall clock must do, and one that
- * was set back takes nothing away. */
-void limits_resume(struct engine *engine, struct engine_job *job, const struct record *r)
+void limits_resume(struct engine *engine, struct engine_job *job, const struct record *r, int64_t until_ms)
 {
     const struct core_job *state = running(engine, job);
-    bool same_boot = r->boot && r->boot == boot_number();
-    int64_t before_ms = r->accounted_ms > r->started_ms ? r->accounted_ms - r->started_ms : 0, since_ms;
+    int64_t before_ms = r->accounted_ms > r->started_ms ? r->accounted_ms - r->started_ms : 0, now_ms = engine_now_ms();
     if (!state || r->started_ms < 0)
         return;
-    since_ms = same_boot ? engine_now_ms() - r->accounted_mono_ms : wall_now().ms - r->accounted_ms;
-    begin(engine, job, state, engine_now_ms() - before_ms - (since_ms > 0 ? since_ms : 0));
+    begin(engine, job, state, (until_ms < now_ms ? until_ms : now_ms) - before_ms);
     if (job->limits)
         job->limits->unheard = over(job->limits); /* its hosts are heard first */
 }

@@ -235,16 +235,13 @@ static struct core_job core_job_of(const struct record *r)
     return job;
 }
 
-/* Its level was the same while elmer was away. Within one start of the machine that is exact; after another one the
- * wall clock must do, and one that was set back takes nothing away. */
-static void account_absence(const struct record *r, struct core_job *job)
+/* Up to when its times count, by the clock of now_ms. Within one start of the machine that is exact; after another one
+ * the wall clock must do, and one that was set back takes nothing away. */
+static int64_t counted_until(const struct record *r, int64_t now_ms)
 {
-    bool same_boot = r->boot && r->boot == boot_number();
-    int64_t since_ms = same_boot              ? engine_now_ms() - r->accounted_mono_ms
-                       : r->accounted_ms >= 0 ? wall_now().ms - r->accounted_ms
-                                              : 0;
-    if (since_ms > 0 && r->level >= 0 && r->level < CORE_MAX_LEVELS)
-        job->level_ms[r->level] += since_ms;
+    if (r->boot && r->boot == boot_number())
+        return r->accounted_mono_ms;
+    return r->accounted_ms >= 0 ? now_ms - (wall_now().ms - r->accounted_ms) : now_ms;
 }
 
 /* Takes over the record. */
@@ -252,10 +249,11 @@ static int restore(struct engine *engine, struct found *found, struct record *r,
 {
     if (r->array)
         r->submit = job_submit(jobs_find(&engine->jobs, r->array));
+    int64_t now_ms = engine_now_ms();
     struct core_job job = core_job_of(r);
     const char *missing = has_cluster(r) ? fill_cluster(engine, r, &job) : NULL;
-    if (has_cluster(r) && !missing)
-        account_absence(r, &job);
+    if (has_cluster(r))
+        job.level_until_ms = counted_until(r, now_ms);
     fill_hosts(engine, r, &job);
     fill_lost(engine, r, &job);
     int result = fill_after(engine, r, &job, err);
@@ -263,7 +261,7 @@ static int restore(struct engine *engine, struct found *found, struct record *r,
         record_destroy(r);
         return result;
     }
-    result = core_restore_job(engine->core, &job, engine_now_ms());
+    result = core_restore_job(engine->core, &job, now_ms);
     if (result == CORE_LOST) {
         give_up(engine, found, r, missing);
         return 0;
@@ -280,7 +278,7 @@ static int restore(struct engine *engine, struct found *found, struct record *r,
     if (!r->ntasks)
         add_shell(engine, r);
     restore_shell(engine, r);
-    limits_resume(engine, jobs_find(&engine->jobs, r->id), r);
+    limits_resume(engine, jobs_find(&engine->jobs, r->id), r, job.level_until_ms);
     if (result == CORE_PUT_BACK) {
         log_warning("job=%" PRIu64 " was on host %s, which is not in the configuration any more: it goes back into the "
                     "queue",

@@ -34,6 +34,51 @@ static void test_restore_host(void **state)
 
 /* ---- jobs ---- */
 
+/* While nobody decided it was at the level that it had, also where it would be at another one now. */
+static void test_restored_time(void **state)
+{
+    struct fixture f, g;
+    struct core_job saved;
+    uint64_t low, high;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 2, one_each, 1, true);
+    low = fixture_submit(&f, 1, NULL, 0, false);
+    high = fixture_submit(&f, 1, NULL, 0, false);
+    f.now_ms += 40;
+    fixture_host(&f, EVENT_TICK, 0, 0);
+    fixture_init(&g, ALLOCATOR_V1, 2, one_each, 1, false);
+    g.now_ms = f.now_ms + 700;
+    saved = *core_job(f.core, low);
+    saved.level_until_ms = g.now_ms + 1; /* the clock was set back */
+    assert_int_equal(core_restore_job(g.core, &saved, g.now_ms), 0);
+    assert_int_equal(core_job(g.core, low)->level_ms[0], 40);
+    saved = *core_job(f.core, high);
+    assert_int_equal(saved.level, 1);
+    assert_int_equal(core_restore_job(g.core, &saved, g.now_ms), 0);
+    assert_int_equal(core_job(g.core, high)->level_ms[1], 740);
+    g.now_ms += 5;
+    fixture_step(&g, (struct event){.type = EVENT_TICK});
+    assert_int_equal(core_job(g.core, low)->level_ms[0], 45);
+    assert_int_equal(core_job(g.core, high)->level_ms[0], 0);
+    assert_int_equal(core_job(g.core, high)->level_ms[1], 745);
+    fixture_fini(&g);
+
+    fixture_init(&g, ALLOCATOR_V1, 2, one_each, 1, false);
+    g.now_ms = f.now_ms + 700;
+    assert_int_equal(core_restore_job(g.core, &saved, g.now_ms), 0);
+    assert_int_equal(core_job(g.core, high)->level, 0); /* the other has ended */
+    assert_int_equal(core_job(g.core, high)->level_ms[0], 0);
+    assert_int_equal(core_job(g.core, high)->level_ms[1], 740);
+    fixture_fini(&g);
+    fixture_init(&g, ALLOCATOR_V1, 2, one_each, 1, false);
+    saved.level = CORE_NO_LEVEL; /* a row that does not say it */
+    assert_int_equal(core_restore_job(g.core, &saved, f.now_ms + 700), 0);
+    assert_int_equal(core_job(g.core, high)->level_ms[1], 40);
+    fixture_fini(&g);
+    fixture_fini(&f);
+}
+
 /* A job of the store that lost hosts had: one of them has been taken out of the configuration, so only time helps. */
 static void test_restored_claims(void **state)
 {
@@ -125,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_restore_host),
+        cmocka_unit_test(test_restored_time),
         cmocka_unit_test(test_restored_claims),
         cmocka_unit_test(test_restored_without_host),
     };
