@@ -286,6 +286,8 @@ enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_
                         bool notice, const int *hosts, int nhosts, uint32_t needs, int **chosen,
                         int *nchosen); /* OK: its hosts, to be freed, or NULL: all. Else REFUSED_* */
 
+int reach_copy_hosts(const int *hosts, int n, int **copy); /* increasing, each once, to be freed; returns how many */
+
 /* ---- room.c: how many processors of a host a job may have ---- */
 extern const struct core_demand room_nothing;
 bool room_is_asked(const struct core_demand *demand);

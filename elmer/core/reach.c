@@ -11,8 +11,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* A sorted copy without doubles. */
-static int copy_hosts(const int *hosts, int n, int **copy)
+int reach_copy_hosts(const int *hosts, int n, int **copy)
 {
     int kept = 0;
 
@@ -82,7 +81,7 @@ static bool enough_in_all(const struct core *core, uint32_t nprocs)
 void core_reach(const struct core *core, const int *hosts, int nhosts, uint32_t needs, const struct core_demand *demand,
                 struct core_reach *reach)
 {
-    int *chosen, n = hosts ? copy_hosts(hosts, nhosts, &chosen) : all_hosts(core, &chosen);
+    int *chosen, n = hosts ? reach_copy_hosts(hosts, nhosts, &chosen) : all_hosts(core, &chosen);
 
     choose(core, chosen, n, needs, demand, reach);
     free(chosen);
@@ -101,7 +100,7 @@ static enum answer judge(const struct core *core, uint32_t nprocs, const struct 
         return ANSWER_REFUSED_SIZE;
     if (!hosts && needs == 0 && (core->nhosts == 0 || !room_is_asked(demand)))
         return ANSWER_OK;
-    *nchosen = hosts ? copy_hosts(hosts, nhosts, chosen) : all_hosts(core, chosen);
+    *nchosen = hosts ? reach_copy_hosts(hosts, nhosts, chosen) : all_hosts(core, chosen);
     *nchosen = choose(core, *chosen, *nchosen, needs, demand, &reach);
     if (enough(&reach, nprocs, demand) && (hosts || reach.lacking > 0))
         return ANSWER_OK;

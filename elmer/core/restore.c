@@ -52,7 +52,7 @@ static bool saved_valid(const struct core *core, const struct core_job *saved)
     if (saved->notice && (saved->nprocs != 1 || saved->ntasks > 0 || saved->array != 0 || !saved->hosts))
         return false;
     for (int i = 0; saved->hosts && i < saved->nhosts; i++)
-        if (saved->hosts[i] < 0 || saved->hosts[i] >= core->nhosts || (i > 0 && saved->hosts[i] <= saved->hosts[i - 1]))
+        if (saved->hosts[i] < -1 || saved->hosts[i] >= core->nhosts)
             return false;
     for (int i = 0; i < saved->nlost; i++)
         if (saved->lost[i] < -1 || saved->lost[i] >= core->nhosts)
@@ -169,6 +169,17 @@ static void restore_array(struct job *job, const struct core_job *saved)
     job->info.ngone = saved->ngone;
 }
 
+/* With those of its hosts that are there. If none is left it waits for one of them, and may not have others. */
+static struct job *create(const struct core_job *saved)
+{
+    int *hosts = NULL, n = saved->hosts ? reach_copy_hosts(saved->hosts, saved->nhosts, &hosts) : 0;
+    int missing = n > 0 && hosts[0] < 0;
+    struct job *job = job_create(saved->id, saved->uid, hosts ? hosts + missing : NULL, n - missing);
+
+    free(hosts);
+    return job;
+}
+
 static int restore(struct core *core, const struct core_job *saved)
 {
     struct job *job;
@@ -181,7 +192,7 @@ static int restore(struct core *core, const struct core_job *saved)
     level = has_cluster(saved) ? level_of_restored(core, saved) : 0;
     if (level >= CORE_MAX_LEVELS)
         return -EINVAL;
-    job = job_create(saved->id, saved->uid, saved->hosts, saved->nhosts);
+    job = create(saved);
     job->user = user_get(core, saved->uid);
     job_set_text(job, job_copy_text(saved->text));
     copy_facts(job, saved);

@@ -20,11 +20,12 @@ void core_restore_retired(struct core *core, int host); /* one just added is non
  * EVENT_TICK when all are back. Those with a cluster (processors, attempt, allocation, exits as core_job said) come in
  * the order of allocation; their level follows from it. Hosts that hold one are awaited: nothing is decided about them
  * before EVENT_HOST_UP or EVENT_HOST_DOWN, no start is late until then, and starting jobs launch (again) when all hosts
- * have opened (again), one that was launched only if they still have it. Its time counts up to level_until_ms, and from
- * then on at the level that it had; if that is later than now_ms, nobody knows since when. A host of its cluster that
- * is not in the configuration any more is -1: then the job is CORE_PUT_BACK into the queue if it was submitted so, and
- * if not it is CORE_LOST: over, host-lost, and the core keeps nothing of it. Returns 0 or one of these, or -EEXIST,
- * -EINVAL.
+ * have opened (again), one that was launched only if they still have it. The hosts that it may use come in any order,
+ * -1 is one that is not there any more; if none of them is, the job waits for one. Its time counts up to
+ * level_until_ms, and from then on at the level that it had; if that is later than now_ms, nobody knows since when. A
+ * host of its cluster that is not in the configuration any more is -1: then the job is CORE_PUT_BACK into the queue if
+ * it was submitted so, and if not it is CORE_LOST: over, host-lost, and the core keeps nothing of it. Returns 0 or one
+ * of these, or -EEXIST, -EINVAL.
  */
 enum { CORE_PUT_BACK = 1, CORE_LOST = 2 };
 int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms);

@@ -10,7 +10,6 @@
 
 #include "elmer/engine/internal.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -160,40 +159,20 @@ static const char *fill_cluster(struct engine *engine, struct record *r, struct 
     return missing;
 }
 
-static int compare_hosts(const void *a, const void *b)
+static int *indices(struct engine *engine, struct record *r, const char *const *names, size_t count)
 {
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
+    int *hosts = arena_array(&r->memory, count, sizeof(*hosts));
+    for (size_t i = 0; i < count; i++)
+        hosts[i] = core_host_by_name(engine->core, names[i]); /* -1: not there any more */
+    return hosts;
 }
 
-/* Increasing, each once. If none is left it is a list without hosts, which the job waits for, and not NULL, which means
- * all. */
 static void fill_hosts(struct engine *engine, struct record *r, struct core_job *job)
 {
     struct wire_strs names = names_of_hosts(r);
-    int *hosts = arena_array(&r->memory, names.count, sizeof(*hosts));
-    for (size_t i = 0; i < names.count; i++) {
-        int host = core_host_by_name(engine->core, names.items[i]);
-        if (host >= 0)
-            hosts[job->nhosts++] = host;
-    }
-    if (job->nhosts)
-        qsort(hosts, (size_t)job->nhosts, sizeof(*hosts), compare_hosts);
-    int kept = 0;
-    for (int i = 0; i < job->nhosts; i++)
-        if (!kept || hosts[kept - 1] != hosts[i])
-            hosts[kept++] = hosts[i];
-    job->nhosts = kept;
-    job->hosts = names.count ? hosts : NULL;
-    assert(!names.count || hosts);
-}
-
-static void fill_lost(struct engine *engine, struct record *r, struct core_job *job)
-{
-    int *lost = arena_array(&r->memory, r->nlost, sizeof(*lost));
-    for (uint32_t i = 0; i < r->nlost; i++)
-        lost[i] = core_host_by_name(engine->core, r->lost[i]); /* -1: not there any more */
-    job->lost = lost;
+    job->hosts = names.count ? indices(engine, r, names.items, names.count) : NULL;
+    job->nhosts = (int)names.count;
+    job->lost = indices(engine, r, r->lost, r->nlost);
     job->nlost = (int)r->nlost;
 }
 
@@ -255,7 +234,6 @@ static int restore(struct engine *engine, struct found *found, struct record *r,
     if (has_cluster(r))
         job.level_until_ms = counted_until(r, now_ms);
     fill_hosts(engine, r, &job);
-    fill_lost(engine, r, &job);
     int result = fill_after(engine, r, &job, err);
     if (result) {
         record_destroy(r);

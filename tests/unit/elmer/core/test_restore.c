@@ -34,6 +34,45 @@ static void test_restore_host(void **state)
 
 /* ---- jobs ---- */
 
+/* Those that it may use, as the store has them: in any order, some twice, some not there any more. With none left it
+ * waits, and does not take others. */
+static void test_restored_hosts(void **state)
+{
+    static const int some[] = {2, -1, 0, 2, -1}, none[] = {-1, -1}, beyond[] = {3}, below[] = {-2};
+    struct core_job saved = {.id = 7, .nprocs = 1, .hosts = some, .nhosts = 5, .exit_status = -1};
+    struct fixture f;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one_each, 3, true);
+    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), 0);
+    assert_int_equal(core_job(f.core, 7)->nhosts, 2);
+    assert_int_equal(core_job(f.core, 7)->hosts[0], 0);
+    assert_int_equal(core_job(f.core, 7)->hosts[1], 2);
+    saved.id = 8;
+    saved.hosts = none;
+    saved.nhosts = 2;
+    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), 0);
+    assert_non_null(core_job(f.core, 8)->hosts);
+    assert_int_equal(core_job(f.core, 8)->nhosts, 0);
+    saved.id = 9;
+    saved.hosts = NULL;
+    saved.nhosts = 0;
+    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), 0);
+    assert_null(core_job(f.core, 9)->hosts);
+    saved.id = 10;
+    saved.nhosts = 1;
+    saved.hosts = beyond;
+    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), -EINVAL);
+    saved.hosts = below;
+    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), -EINVAL);
+    fixture_step(&f, (struct event){.type = EVENT_TICK});
+    assert_int_equal(fixture_state(&f, 7), JOB_STARTING);
+    assert_int_equal(fixture_state(&f, 8), JOB_QUEUED);
+    assert_int_equal(core_job(f.core, 8)->reason, REASON_TOO_FEW_UP);
+    assert_int_equal(fixture_state(&f, 9), JOB_STARTING);
+    fixture_fini(&f);
+}
+
 /* While nobody decided it was at the level that it had, also where it would be at another one now. */
 static void test_restored_time(void **state)
 {
@@ -169,9 +208,8 @@ static void test_restored_without_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_restore_host),
-        cmocka_unit_test(test_restored_time),
-        cmocka_unit_test(test_restored_claims),
+        cmocka_unit_test(test_restore_host),          cmocka_unit_test(test_restored_hosts),
+        cmocka_unit_test(test_restored_time),         cmocka_unit_test(test_restored_claims),
         cmocka_unit_test(test_restored_without_host),
     };
 
