@@ -1,5 +1,5 @@
-/* restore.c - a core is made again from what was stored: which rows make sense, where their jobs stand now, and what
- * becomes of one whose host is not in the configuration any more.
+/* restore.c - a core is made again from what was stored: which hosts there are, which rows of jobs make sense, where
+ * these stand now, and what becomes of one whose host is not in the configuration any more.
  */
 #include "elmer/core/internal.h"
 #include "elmer/core/topology.h"
@@ -8,7 +8,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what the store may say ---- */
+/* ---- hosts ---- */
+
+/* In a cube each host has its place. */
+static bool takes_hosts(const struct core *core)
+{
+    return core->options.topology != TOPOLOGY_CUBE;
+}
+
+int core_restore_host_row(struct core *core, const char *name, const struct core_host_row *saved, int64_t now_ms)
+{
+    struct core_host_row row = *saved;
+    int index = core_host_by_name(core, name), code;
+
+    row.joined = index < 0;
+    if (index < 0 && saved->joined && takes_hosts(core))
+        index = core_add_host(core, name);
+    if (index < 0)
+        return -ENOENT;
+    code = core_restore_host(core, index, &row, now_ms);
+    return code == 0 ? index : code;
+}
+
+bool core_restore_past_host(struct core *core, const char *name)
+{
+    int index;
+
+    if (core_host_by_name(core, name) >= 0 || !takes_hosts(core))
+        return false;
+    index = core_add_host(core, name);
+    if (index >= 0)
+        core_restore_retired(core, index);
+    return index >= 0;
+}
+
+/* ---- what the store may say of jobs ---- */
 
 static bool has_cluster(const struct core_job *saved)
 {

@@ -2,6 +2,7 @@
 #ifndef ELMER_CORE_RESTORE_H
 #define ELMER_CORE_RESTORE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct core;
@@ -14,7 +15,15 @@ void core_set_next(struct core *core, uint64_t next_job, uint64_t next_allocatio
  * now_ms or the last EVENT_GATHER, nothing is allocated: else who comes later and asks for less would pass while hosts
  * come back one by one. Returns 0 or -EINVAL. */
 int core_restore_host(struct core *core, int host, const struct core_host_row *saved, int64_t now_ms);
+/* The same by its name. One that is known is configured, and a host of the cluster for that reason, whatever its row
+ * says; one that is not and had joined is added, where hosts may join. Returns its index, or -EINVAL, or -ENOENT: it is
+ * no host of the cluster, and its row stays as it is for the time when it is one again. */
+int core_restore_host_row(struct core *core, const char *name, const struct core_host_row *saved, int64_t now_ms);
 void core_restore_retired(struct core *core, int host); /* one just added is none of the cluster, but may have jobs */
+/* A saved job has this host in its cluster; after all rows of hosts, before the first job. Returns whether it was added
+ * because it is not known: as a retired one, which gets no new jobs and is gone when the last one has ended. A cube has
+ * no place for one more: there the job comes back without it. */
+bool core_restore_past_host(struct core *core, const char *name);
 /* Put back a queued, held, starting, running or ending job, after those that it waits for, as far as they have not
  * ended; everything is copied, text may be NULL. Leases count from now_ms; timers are armed by the first event, so send
  * EVENT_TICK when all are back. Those with a cluster (processors, attempt, allocation, exits as core_job said) come in

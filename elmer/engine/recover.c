@@ -267,35 +267,21 @@ static int restore(struct engine *engine, struct found *found, struct record *r,
     return 0;
 }
 
-/* Its jobs run on, and then it is gone. */
-static void add_retired_hosts(struct engine *engine, const struct record *r)
+static void restore_past_hosts(struct engine *engine, const struct record *r)
 {
-    for (uint32_t i = 0; has_cluster(r) && i < r->nprocessors; i++) {
-        const char *name = r->processors[i].host;
-        if (core_host_by_name(engine->core, name) >= 0 || core_cube_for(engine->core, 1, 0))
-            continue;
-        int index = core_add_host(engine->core, name);
-        if (index < 0)
-            continue;
-        log_notice("host=%s is not in the configuration any more: it gets no new jobs, and is removed when those that "
-                   "it has have ended",
-                   name);
-        core_restore_retired(engine->core, index);
-    }
+    for (uint32_t i = 0; has_cluster(r) && i < r->nprocessors; i++)
+        if (core_restore_past_host(engine->core, r->processors[i].host))
+            log_notice("host=%s is not in the configuration any more: it gets no new jobs, and is removed when those "
+                       "that it has have ended",
+                       r->processors[i].host);
 }
 
-/* One that is not in the configuration and has not joined keeps its row: a drained one is drained when it comes back.
- */
 static void restore_host(const struct host_row *host, void *data)
 {
     struct engine *engine = data;
-    int index = core_host_by_name(engine->core, host->name);
-    struct host_row row = *host;
-    row.row.joined = index < 0; /* one that is configured is one for that reason */
-    if (index < 0 && host->row.joined && !core_cube_for(engine->core, 1, 0))
-        index = core_add_host(engine->core, host->name);
-    if (index >= 0 && core_restore_host(engine->core, index, &row.row, engine_now_ms()))
+    if (core_restore_host_row(engine->core, host->name, &host->row, engine_now_ms()) == -EINVAL)
         log_error("host=%s what the store says of it cannot be used: a bug", host->name);
+    int index = core_host_by_name(engine->core, host->name);
     if (index >= 0)
         decide_restore(engine, index, &host->drain);
 }
@@ -347,7 +333,7 @@ int recover(struct engine *engine, struct err *err)
     if (found.count)
         qsort(found.records, found.count, sizeof(*found.records), by_allocation);
     for (size_t i = 0; i < found.count && !result; i++)
-        add_retired_hosts(engine, found.records[i]);
+        restore_past_hosts(engine, found.records[i]);
     if (!result)
         result = add_arrays(engine, &found, err);
     while (found.done < found.count && !result) {

@@ -32,6 +32,73 @@ static void test_restore_host(void **state)
     core_destroy(core);
 }
 
+/* By its name: who is a host of the cluster, and why, says the configuration, and then that it has joined. */
+static void test_restore_host_row(void **state)
+{
+    const struct core_host_row joined = {.up = true, .drained = true, .joined = true, .ncpus = 2}, other = {.up = true},
+                               bad = {.ncpus = -1};
+    struct fixture f;
+
+    (void)state;
+    for (int cube = 0; cube < 2; cube++) {
+        fixture_init(&f, cube > 0 ? ALLOCATOR_CUBE_AFL : ALLOCATOR_V1, 1, one_each, 2, false);
+        assert_int_equal(core_restore_host_row(f.core, "ws1", &joined, 0), 0);
+        assert_int_equal(core_host(f.core, 0)->state, CORE_HOST_AWAITED);
+        assert_true(core_host(f.core, 0)->drained);
+        assert_false(core_host(f.core, 0)->joined); /* it is configured now */
+        assert_int_equal(core_restore_host_row(f.core, "ws2", &bad, 0), -EINVAL);
+        assert_int_equal(core_restore_host_row(f.core, "ws8", &other, 0), -ENOENT);
+        assert_int_equal(core_restore_host_row(f.core, "ws9", &joined, 0), cube > 0 ? -ENOENT : 2);
+        assert_int_equal(core_host_count(f.core), cube > 0 ? 2 : 3);
+        assert_int_equal(core_host_by_name(f.core, "ws8"), -1);
+        if (cube == 0) {
+            assert_true(core_host(f.core, 2)->joined);
+            assert_true(core_host(f.core, 2)->drained);
+            assert_int_equal(core_host(f.core, 2)->state, CORE_HOST_AWAITED);
+        }
+        fixture_fini(&f);
+    }
+}
+
+/* One that is not in the configuration any more, and has a job: it comes back for that alone. */
+static void test_restore_past_host(void **state)
+{
+    const struct core_processor processors[] = {{2, 0}};
+    const uint8_t exited[1] = {0};
+    const struct core_job saved = {.id = 7,
+                                   .attempt = 1,
+                                   .allocation = 9,
+                                   .nprocs = 1,
+                                   .state = JOB_RUNNING,
+                                   .processors = processors,
+                                   .exited = exited,
+                                   .exit_status = -1,
+                                   .failed_rank = UINT32_MAX};
+    struct fixture f;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one_each, 2, false);
+    assert_false(core_restore_past_host(f.core, "ws2"));
+    assert_true(core_restore_past_host(f.core, "ws9"));
+    assert_false(core_restore_past_host(f.core, "ws9")); /* another job has it, too */
+    assert_true(core_host(f.core, 2)->retired);
+    assert_int_equal(core_member_by_name(f.core, "ws9"), -1);
+    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), 0);
+    fixture_step(&f, (struct event){.type = EVENT_TICK});
+    fixture_up(&f, 2, 1, 0, &(struct core_holding){7, 1}, 1);
+    assert_int_equal(fixture_state(&f, 7), JOB_RUNNING);
+    fixture_submit(&f, 1, NULL, 0, false);
+    assert_int_equal(fixture_state(&f, 8), JOB_QUEUED);
+    fixture_exited(&f, 7, 2, 0, 0, 0);
+    fixture_empty(&f, 7);
+    assert_int_equal(fixture_count(&f, ACTION_HOST_GONE), 1);
+    fixture_fini(&f);
+    fixture_init(&f, ALLOCATOR_CUBE_AFL, 1, one_each, 2, false);
+    assert_false(core_restore_past_host(f.core, "ws9"));
+    assert_int_equal(core_host_count(f.core), 2);
+    fixture_fini(&f);
+}
+
 /* ---- jobs ---- */
 
 /* Those that it may use, as the store has them: in any order, some twice, some not there any more. With none left it
@@ -208,7 +275,8 @@ static void test_restored_without_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_restore_host),          cmocka_unit_test(test_restored_hosts),
+        cmocka_unit_test(test_restore_host),          cmocka_unit_test(test_restore_host_row),
+        cmocka_unit_test(test_restore_past_host),     cmocka_unit_test(test_restored_hosts),
         cmocka_unit_test(test_restored_time),         cmocka_unit_test(test_restored_claims),
         cmocka_unit_test(test_restored_without_host),
     };
