@@ -201,11 +201,20 @@ static void settle(struct core *core, struct job *array)
     job_move(core, array, JOB_CANCELLED);
 }
 
+bool array_count_failed(struct job *array, uint32_t ordinal)
+{
+    array->info.tasks_failed++;
+    if (ordinal >= array->info.failed_rank)
+        return false;
+    array->info.failed_rank = ordinal;
+    return true;
+}
+
 void array_task_ended(struct core *core, struct job *task)
 {
     struct job *array = task->of;
     const struct core_job *info = &task->info;
-    bool well, failed;
+    bool well;
 
     if (task->array)
         array_tell_waiters(core, task);
@@ -216,10 +225,8 @@ void array_task_ended(struct core *core, struct job *task)
     task->of = NULL;
     array->array->live--;
     array->info.tasks_ok += well;
-    failed = !well && info->state == JOB_DONE; /* else it was cancelled */
-    array->info.tasks_failed += failed;
-    if (failed && info->task - 1 < array->info.failed_rank) {
-        array->info.failed_rank = info->task - 1;
+    /* another state: it was cancelled */
+    if (!well && info->state == JOB_DONE && array_count_failed(array, info->task - 1)) {
         array->info.exit_status = info->exit_status;
         array->info.signal = info->signal;
     }
@@ -444,6 +451,7 @@ void array_settle_restored(struct core *core)
     if (!core->arrays_restored)
         return;
     core->arrays_restored = false;
+    core->nlost_tasks = 0;
     for (size_t i = 0; i < core->nindex; i++) {
         struct job *job = core->index[i].job;
         if (job && job->array && job->info.state == JOB_STARTED)

@@ -234,6 +234,8 @@ struct core *core_copy(const struct core *from)
     core->choice_capacity = 0;
     core->heap = NULL;
     core->heap_capacity = 0;
+    core->lost_tasks = mem_copy(from->lost_tasks, from->nlost_tasks, sizeof(*core->lost_tasks));
+    core->lost_tasks_capacity = from->nlost_tasks;
     for (int i = 0; i < from->nhosts; i++)
         core->hosts[i] = copy_host(from->hosts[i]);
     core->users = mem_array(from->nusers, sizeof(struct user *));

@@ -65,6 +65,7 @@ void core_destroy(struct core *core)
     free(core->notes);
     free(core->choice);
     free(core->index);
+    free(core->lost_tasks);
     users_free(core);
     topology_destroy(core->topology);
     free(core->heap);

@@ -203,6 +203,30 @@ static void restore_array(struct job *job, const struct core_job *saved)
     job->info.ngone = saved->ngone;
 }
 
+/* It has ended as one that failed. An array that comes later is told then. */
+static void lose_task(struct core *core, const struct core_job *saved)
+{
+    struct job *array;
+
+    if (saved->array == 0)
+        return;
+    array = index_find(core, saved->array);
+    if (array && array->array) {
+        array_count_failed(array, saved->task - 1);
+        return;
+    }
+    core->lost_tasks =
+        mem_grow(core->lost_tasks, &core->lost_tasks_capacity, core->nlost_tasks + 1, sizeof(*core->lost_tasks));
+    core->lost_tasks[core->nlost_tasks++] = (struct lost_task){saved->array, saved->task - 1};
+}
+
+static void count_lost_tasks(const struct core *core, struct job *array)
+{
+    for (size_t i = 0; array->array && i < core->nlost_tasks; i++)
+        if (core->lost_tasks[i].array == array->info.id)
+            array_count_failed(array, core->lost_tasks[i].ordinal);
+}
+
 /* With those of its hosts that are there. If none is left it waits for one of them, and may not have others. */
 static struct job *create(const struct core_job *saved)
 {
@@ -233,6 +257,7 @@ static int restore(struct core *core, const struct core_job *saved)
     if (!job->info.notice)
         (void)topology_rows(core, job->info.nprocs, &job->info.mesh_rows);
     restore_array(job, saved);
+    count_lost_tasks(core, job);
     core->arrays_restored |= saved->ntasks > 0;
     index_insert(core, job);
     array_link(core, job);
@@ -294,6 +319,16 @@ static int put_back(struct core *core, const struct core_job *saved)
     return code;
 }
 
+struct core_job core_lost_job(const struct core_job *saved)
+{
+    struct core_job end = *saved;
+
+    end.state = JOB_DONE;
+    end.reason = REASON_HOST_LOST;
+    end.level = CORE_NO_LEVEL;
+    return end;
+}
+
 int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms)
 {
     int result;
@@ -303,8 +338,10 @@ int core_restore_job(struct core *core, const struct core_job *saved, int64_t no
     core->now_ms = now_ms;
     if (!misses_a_host(saved))
         return restore(core, saved);
-    if (!would_go_again(saved))
+    if (!would_go_again(saved)) {
+        lose_task(core, saved);
         return CORE_LOST;
+    }
     result = put_back(core, saved);
     return result == 0 ? CORE_PUT_BACK : result;
 }

@@ -24,19 +24,24 @@ void core_restore_retired(struct core *core, int host); /* one just added is non
  * because it is not known: as a retired one, which gets no new jobs and is gone when the last one has ended. A cube has
  * no place for one more: there the job comes back without it. */
 bool core_restore_past_host(struct core *core, const char *name);
-/* Put back a queued, held, starting, running or ending job, after those that it waits for, as far as they have not
- * ended; everything is copied, text may be NULL. Leases count from now_ms; timers are armed by the first event, so send
- * EVENT_TICK when all are back. Those with a cluster (processors, attempt, allocation, exits as core_job said) come in
- * the order of allocation; their level follows from it. Hosts that hold one are awaited: nothing is decided about them
+/* Put back a queued, held, started, starting, running or ending job, after those that it waits for, as far as they have
+ * not ended; everything is copied, text may be NULL. Leases count from now_ms; timers are armed by the first event, so
+ * send EVENT_TICK when all are back. Returns 0 or one of those below, or -EEXIST, -EINVAL.
+ *
+ * hosts: those that it may use, in any order, -1 is one that is not there any more; if none of them is, the job waits
+ * for one.
+ *
+ * Those with a cluster (processors, attempt, allocation, exits as core_job() said) come in the order of allocation;
+ * their level follows from it. Their time counts up to level_until_ms, and from then on at the level that they had; if
+ * that is later than now_ms, nobody knows since when. Hosts that hold one are awaited: nothing is decided about them
  * before EVENT_HOST_UP or EVENT_HOST_DOWN, no start is late until then, and starting jobs launch (again) when all hosts
- * have opened (again), one that was launched only if they still have it. The hosts that it may use come in any order,
- * -1 is one that is not there any more; if none of them is, the job waits for one. Its time counts up to
- * level_until_ms, and from then on at the level that it had; if that is later than now_ms, nobody knows since when. A
- * host of its cluster that is not in the configuration any more is -1: then the job is CORE_PUT_BACK into the queue if
- * it was submitted so, and if not it is CORE_LOST: over, host-lost, and the core keeps nothing of it. Returns 0 or one
- * of these, or -EEXIST, -EINVAL.
- */
+ * have opened (again), one that was launched only if they still have it.
+ *
+ * A host of its cluster that is not in the configuration any more is -1: then the job is CORE_PUT_BACK into the queue
+ * if it was submitted so, and if not it is CORE_LOST: over, and the core keeps nothing of it, but the array of which it
+ * was a task counts it, also one that comes later. */
 enum { CORE_PUT_BACK = 1, CORE_LOST = 2 };
 int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms);
+struct core_job core_lost_job(const struct core_job *saved); /* as it is to be written when it is CORE_LOST */
 
 #endif

@@ -100,14 +100,15 @@ static void restore_shell(struct engine *engine, struct record *r)
 }
 
 /* Its host is not in the configuration any more. It is written when all are back. */
-static void give_up(struct engine *engine, struct found *found, struct record *r, const char *host)
+static void give_up(struct engine *engine, struct found *found, struct record *r, const struct core_job *lost,
+                    const char *host)
 {
     log_warning("job=%" PRIu64 " was on host %s, which is not in the configuration any more: it is lost", r->id, host);
-    r->state = JOB_DONE;
-    r->reason = REASON_HOST_LOST;
+    r->state = lost->state;
+    r->reason = lost->reason;
+    r->level = lost->level;
     r->text = arena_format(&r->memory, "its host %s was taken out of the configuration", host);
     r->ended_ms = wall_now().ms;
-    r->level = CORE_NO_LEVEL;
     if (r->array) {
         const struct engine_job_end *of_task = jobs_task_end(jobs_find(&engine->jobs, r->array));
         r->json = of_task->json;
@@ -118,12 +119,6 @@ static void give_up(struct engine *engine, struct found *found, struct record *r
         engine_end_record(r, &r->submission, &end);
         free(end.json);
     }
-    for (size_t i = found->done; r->array && i < found->count; i++) /* it comes later: those with a cluster are first */
-        if (found->records[i]->id == r->array) {
-            found->records[i]->tasks_failed++;
-            if (r->task - 1 < found->records[i]->failed_rank)
-                found->records[i]->failed_rank = r->task - 1;
-        }
     found->lost = mem_grow(found->lost, &found->lost_capacity, found->nlost + 1, sizeof(*found->lost));
     found->lost[found->nlost++] = r;
 }
@@ -241,7 +236,8 @@ static int restore(struct engine *engine, struct found *found, struct record *r,
     }
     result = core_restore_job(engine->core, &job, now_ms);
     if (result == CORE_LOST) {
-        give_up(engine, found, r, missing);
+        job = core_lost_job(&job);
+        give_up(engine, found, r, &job, missing);
         return 0;
     }
     if (result < 0) {

@@ -272,13 +272,76 @@ static void test_restored_without_host(void **state)
     fixture_fini(&f);
 }
 
+static struct core_job saved_array(uint64_t id)
+{
+    return (struct core_job){.id = id,
+                             .nprocs = 1,
+                             .state = JOB_STARTED,
+                             .ntasks = 4,
+                             .next_task = 4,
+                             .tasks_ok = 1,
+                             .tasks_failed = 1,
+                             .failed_rank = 2,
+                             .exit_status = 5};
+}
+
+/* On a host that is not there any more. */
+static struct core_job saved_task(uint64_t array, uint32_t task)
+{
+    static const struct core_processor processors[] = {{-1, 0}};
+    static const uint8_t exited[1] = {0};
+
+    return (struct core_job){.id = array + task,
+                             .array = array,
+                             .task = task,
+                             .attempt = 1,
+                             .allocation = array + task,
+                             .nprocs = 1,
+                             .level = 1,
+                             .state = JOB_RUNNING,
+                             .processors = processors,
+                             .exited = exited,
+                             .exit_status = -1,
+                             .failed_rank = UINT32_MAX};
+}
+
+/* What is written of one that is lost; and its array counts it, which comes later as a rule. */
+static void test_lost_task(void **state)
+{
+    struct core_job first = saved_task(10, 4), second = saved_task(10, 2), other = saved_task(20, 1), end,
+                    array = saved_array(10);
+    struct fixture f;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 3, one_each, 2, false);
+    assert_int_equal(core_restore_job(f.core, &second, f.now_ms), CORE_LOST);
+    assert_int_equal(core_restore_job(f.core, &other, f.now_ms), CORE_LOST);
+    end = core_lost_job(&second);
+    assert_int_equal(end.state, JOB_DONE);
+    assert_int_equal(end.reason, REASON_HOST_LOST);
+    assert_int_equal(end.level, CORE_NO_LEVEL);
+    assert_int_equal(end.id, 12);
+    assert_null(core_job(f.core, 12));
+    assert_int_equal(core_restore_job(f.core, &array, f.now_ms), 0);
+    assert_int_equal(core_job(f.core, 10)->tasks_failed, 2);
+    assert_int_equal(core_job(f.core, 10)->failed_rank, 1);
+    assert_int_equal(core_restore_job(f.core, &first, f.now_ms), CORE_LOST);
+    assert_int_equal(core_job(f.core, 10)->tasks_failed, 3);
+    assert_int_equal(core_job(f.core, 10)->failed_rank, 1);
+    assert_int_equal(fixture_state(&f, 10), JOB_STARTED);
+    fixture_step(&f, (struct event){.type = EVENT_TICK}); /* all are back: it has no task any more */
+    assert_int_equal(fixture_state(&f, 10), JOB_DONE);
+    assert_int_equal(core_job(f.core, 10)->reason, REASON_TASKS_FAILED);
+    fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_restore_host),          cmocka_unit_test(test_restore_host_row),
         cmocka_unit_test(test_restore_past_host),     cmocka_unit_test(test_restored_hosts),
         cmocka_unit_test(test_restored_time),         cmocka_unit_test(test_restored_claims),
-        cmocka_unit_test(test_restored_without_host),
+        cmocka_unit_test(test_restored_without_host), cmocka_unit_test(test_lost_task),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
