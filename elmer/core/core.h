@@ -48,6 +48,10 @@ enum job_state {
     JOB_STATE_COUNT
 };
 const char *job_state_name(enum job_state state);
+static inline bool job_state_has_cluster(enum job_state state)
+{
+    return state == JOB_STARTING || state == JOB_RUNNING || state == JOB_ENDING;
+}
 
 /* Why a queued job is not eligible (doc/02-scheduling.md, rule 4), or why a job ended. Codes are stable words, shown to
  * users and stored. */

@@ -75,7 +75,7 @@ void job_move(struct core *core, struct job *job, enum job_state state)
 
 bool job_has_cluster(const struct job *job)
 {
-    return job->info.state == JOB_STARTING || job->info.state == JOB_RUNNING || job->info.state == JOB_ENDING;
+    return job_state_has_cluster(job->info.state);
 }
 
 /* ---- one job ---- */

@@ -44,11 +44,6 @@ bool core_restore_past_host(struct core *core, const char *name)
 
 /* ---- what the store may say of jobs ---- */
 
-static bool has_cluster(const struct core_job *saved)
-{
-    return saved->state == JOB_STARTING || saved->state == JOB_RUNNING || saved->state == JOB_ENDING;
-}
-
 static bool processors_valid(const struct core *core, const struct core_job *saved)
 {
     for (uint32_t i = 0; i < saved->nprocs; i++) {
@@ -73,7 +68,7 @@ static bool tasks_valid(const struct core_job *saved)
             (i > 0 && saved->gone[i].from < before))
             return false;
     return saved->ngone >= 0 && saved->array == 0 && saved->next_task <= saved->ntasks &&
-           saved->ntasks <= CORE_MAX_TASKS && !has_cluster(saved) &&
+           saved->ntasks <= CORE_MAX_TASKS && !job_state_has_cluster(saved->state) &&
            (saved->state == JOB_STARTED) == (core_tasks_waiting(saved) == 0);
 }
 
@@ -100,7 +95,7 @@ static bool saved_valid(const struct core *core, const struct core_job *saved)
         return false;
     if (saved->state == JOB_QUEUED || saved->state == JOB_HELD || saved->state == JOB_STARTED)
         return true;
-    if (!has_cluster(saved) || saved->attempt == 0 || !saved->processors || !saved->exited)
+    if (!job_state_has_cluster(saved->state) || saved->attempt == 0 || !saved->processors || !saved->exited)
         return false;
     if (last != &core->active.head &&
         LIST_ITEM(last, const struct job, in_active)->info.allocation >= saved->allocation)
@@ -247,7 +242,7 @@ static int restore(struct core *core, const struct core_job *saved)
         return -EEXIST;
     if (!saved_valid(core, saved))
         return -EINVAL;
-    level = has_cluster(saved) ? level_of_restored(core, saved) : 0;
+    level = job_state_has_cluster(saved->state) ? level_of_restored(core, saved) : 0;
     if (level >= CORE_MAX_LEVELS)
         return -EINVAL;
     job = create(saved);
@@ -262,7 +257,7 @@ static int restore(struct core *core, const struct core_job *saved)
     index_insert(core, job);
     array_link(core, job);
     after_take(core, job, saved->after, saved->attempt == 0 ? saved->nafter : 0);
-    if (has_cluster(saved)) {
+    if (job_state_has_cluster(saved->state)) {
         restore_cluster(core, job, saved, level);
     } else if (job->info.state != JOB_STARTED) {
         queue_add(core, job);
@@ -276,7 +271,7 @@ static int restore(struct core *core, const struct core_job *saved)
 
 static bool misses_a_host(const struct core_job *saved)
 {
-    for (uint32_t i = 0; has_cluster(saved) && saved->processors && i < saved->nprocs; i++)
+    for (uint32_t i = 0; job_state_has_cluster(saved->state) && saved->processors && i < saved->nprocs; i++)
         if (saved->processors[i].host < 0)
             return true;
     return false;

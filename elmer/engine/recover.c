@@ -38,15 +38,11 @@ static void collect(struct record *record, void *data)
     found->records[found->count++] = record;
 }
 
-static bool has_cluster(const struct record *record)
-{
-    return record->state == JOB_STARTING || record->state == JOB_RUNNING || record->state == JOB_ENDING;
-}
-
 static int by_allocation(const void *a, const void *b)
 {
     const struct record *x = *(struct record *const *)a, *y = *(struct record *const *)b;
-    uint64_t first = has_cluster(x) ? x->allocation : UINT64_MAX, second = has_cluster(y) ? y->allocation : UINT64_MAX;
+    uint64_t first = job_state_has_cluster(x->state) ? x->allocation : UINT64_MAX,
+             second = job_state_has_cluster(y->state) ? y->allocation : UINT64_MAX;
     if (first != second)
         return first < second ? -1 : 1;
     return x->id < y->id ? -1 : x->id > y->id;
@@ -68,7 +64,7 @@ static void keep_missing(struct engine *engine, const struct record *r, struct e
     for (size_t i = 0; i < names.count; i++)
         if (core_host_by_name(engine->core, names.items[i]) < 0)
             job_add_missing(job, names.items[i]);
-    if (names.count && job->nmissing == names.count && !has_cluster(r))
+    if (names.count && job->nmissing == names.count && !job_state_has_cluster(r->state))
         log_warning("job=%" PRIu64 " waits: the hosts that it may use are not in the configuration any more", r->id);
 }
 
@@ -225,9 +221,11 @@ static int restore(struct engine *engine, struct found *found, struct record *r,
         r->submit = job_submit(jobs_find(&engine->jobs, r->array));
     int64_t now_ms = engine_now_ms();
     struct core_job job = core_job_of(r);
-    const char *missing = has_cluster(r) ? fill_cluster(engine, r, &job) : NULL;
-    if (has_cluster(r))
+    const char *missing = NULL;
+    if (job_state_has_cluster(r->state)) {
+        missing = fill_cluster(engine, r, &job);
         job.level_until_ms = counted_until(r, now_ms);
+    }
     fill_hosts(engine, r, &job);
     int result = fill_after(engine, r, &job, err);
     if (result) {
@@ -265,7 +263,7 @@ static int restore(struct engine *engine, struct found *found, struct record *r,
 
 static void restore_past_hosts(struct engine *engine, const struct record *r)
 {
-    for (uint32_t i = 0; has_cluster(r) && i < r->nprocessors; i++)
+    for (uint32_t i = 0; job_state_has_cluster(r->state) && i < r->nprocessors; i++)
         if (core_restore_past_host(engine->core, r->processors[i].host))
             log_notice("host=%s is not in the configuration any more: it gets no new jobs, and is removed when those "
                        "that it has have ended",

@@ -15,7 +15,7 @@ enum { LOG_BURST = 30, LOG_WINDOW_MS = 10000 };
 
 static int64_t elapsed_ms(const struct core_job *state)
 {
-    bool there = state->state == JOB_STARTING || state->state == JOB_RUNNING || state->state == JOB_ENDING;
+    bool there = job_state_has_cluster(state->state);
     int64_t ms = there ? engine_now_ms() - state->level_until_ms : 0;
     for (int i = 0; i < CORE_MAX_LEVELS; i++)
         ms += state->level_ms[i];

@@ -145,7 +145,7 @@ static bool wanted(const struct request *request, const struct engine_job *job, 
         return running && !lines;
     if (state->state == JOB_DONE)
         return running && !engine_job_settled(request->requests->room.engine, job);
-    return running && (state->state == JOB_STARTING || state->state == JOB_RUNNING || state->state == JOB_ENDING);
+    return running && job_state_has_cluster(state->state);
 }
 
 /* The next jobs that are wanted; *more: there may be others. */
