@@ -233,6 +233,12 @@ static struct job *create(const struct core_job *saved)
     return job;
 }
 
+/* A task with a row is one for which its array waits no more. */
+bool core_saved_waits(const struct core_job *saved)
+{
+    return saved->attempt == 0 && saved->array == 0;
+}
+
 static int restore(struct core *core, const struct core_job *saved)
 {
     struct job *job;
@@ -256,7 +262,7 @@ static int restore(struct core *core, const struct core_job *saved)
     core->arrays_restored |= saved->ntasks > 0;
     index_insert(core, job);
     array_link(core, job);
-    after_take(core, job, saved->after, saved->attempt == 0 ? saved->nafter : 0);
+    after_take(core, job, saved->after, core_saved_waits(saved) ? saved->nafter : 0);
     if (job_state_has_cluster(saved->state)) {
         restore_cluster(core, job, saved, level);
     } else if (job->info.state != JOB_STARTED) {

@@ -40,6 +40,8 @@ bool core_restore_past_host(struct core *core, const char *name);
  * A host of its cluster that is not in the configuration any more is -1: then the job is CORE_PUT_BACK into the queue
  * if it was submitted so, and if not it is CORE_LOST: over, and the core keeps nothing of it, but the array of which it
  * was a task counts it, also one that comes later. */
+/* It may still wait for others; after of any other one is not looked at. */
+bool core_saved_waits(const struct core_job *saved);
 enum { CORE_PUT_BACK = 1, CORE_LOST = 2 };
 int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms);
 struct core_job core_lost_job(const struct core_job *saved); /* as it is to be written when it is CORE_LOST */

@@ -167,12 +167,11 @@ static void fill_hosts(struct engine *engine, struct record *r, struct core_job 
     job->nlost = (int)r->nlost;
 }
 
-/* What it waits for, and how those have ended of which it was not decided when its row was written. A task waits for
- * nothing when it has a row: its array has. */
+/* What it waits for, and how those have ended of which it was not decided when its row was written. */
 static int fill_after(struct engine *engine, struct record *r, struct core_job *job, struct err *err)
 {
     const struct wire_strs *items = &r->submit->after;
-    if (r->attempt || r->array || !items->count)
+    if (!core_saved_waits(job) || !items->count)
         return 0;
     struct core_after *after = arena_array(&r->memory, items->count, sizeof(*after));
     uint64_t *ids = arena_array(&r->memory, items->count, sizeof(*ids));

@@ -140,6 +140,29 @@ static void test_restored_hosts(void **state)
     fixture_fini(&f);
 }
 
+/* A job that was started once waits for others no more, and a task with a row never did: its array has waited. */
+static void test_restored_after(void **state)
+{
+    const struct core_after after = {.job = 3, .end = CORE_END_BADLY};
+    struct core_job saved = {.id = 12, .nprocs = 1, .exit_status = -1, .after = &after, .nafter = 1};
+
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        struct fixture f;
+
+        fixture_init(&f, ALLOCATOR_V1, 1, one_each, 1, true);
+        saved.attempt = kind == 1;
+        saved.array = kind == 2 ? 10 : 0;
+        saved.task = kind == 2 ? 2 : 0;
+        assert_int_equal(core_saved_waits(&saved), kind == 0);
+        assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), 0);
+        assert_int_equal(core_job(f.core, 12)->nafter, kind == 0);
+        fixture_step(&f, (struct event){.type = EVENT_TICK});
+        assert_int_equal(fixture_state(&f, 12), kind == 0 ? JOB_CANCELLED : JOB_STARTING);
+        fixture_fini(&f);
+    }
+}
+
 /* While nobody decided it was at the level that it had, also where it would be at another one now. */
 static void test_restored_time(void **state)
 {
@@ -338,10 +361,11 @@ static void test_lost_task(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_restore_host),          cmocka_unit_test(test_restore_host_row),
-        cmocka_unit_test(test_restore_past_host),     cmocka_unit_test(test_restored_hosts),
-        cmocka_unit_test(test_restored_time),         cmocka_unit_test(test_restored_claims),
-        cmocka_unit_test(test_restored_without_host), cmocka_unit_test(test_lost_task),
+        cmocka_unit_test(test_restore_host),      cmocka_unit_test(test_restore_host_row),
+        cmocka_unit_test(test_restore_past_host), cmocka_unit_test(test_restored_hosts),
+        cmocka_unit_test(test_restored_after),    cmocka_unit_test(test_restored_time),
+        cmocka_unit_test(test_restored_claims),   cmocka_unit_test(test_restored_without_host),
+        cmocka_unit_test(test_lost_task),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
