@@ -201,13 +201,14 @@ static void settle(struct core *core, struct job *array)
     job_move(core, array, JOB_CANCELLED);
 }
 
-bool array_count_failed(struct job *array, uint32_t ordinal)
+void array_count_failed(struct job *array, uint32_t ordinal, int exit_status, int signal)
 {
     array->info.tasks_failed++;
     if (ordinal >= array->info.failed_rank)
-        return false;
+        return;
     array->info.failed_rank = ordinal;
-    return true;
+    array->info.exit_status = exit_status;
+    array->info.signal = signal;
 }
 
 void array_task_ended(struct core *core, struct job *task)
@@ -225,11 +226,8 @@ void array_task_ended(struct core *core, struct job *task)
     task->of = NULL;
     array->array->live--;
     array->info.tasks_ok += well;
-    /* another state: it was cancelled */
-    if (!well && info->state == JOB_DONE && array_count_failed(array, info->task - 1)) {
-        array->info.exit_status = info->exit_status;
-        array->info.signal = info->signal;
-    }
+    if (!well && info->state == JOB_DONE) /* else it was cancelled */
+        array_count_failed(array, info->task - 1, info->exit_status, info->signal);
     emit_owe_persist(core, array);
     settle(core, array);
 }

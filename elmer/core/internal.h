@@ -150,6 +150,7 @@ struct index_entry {
 struct lost_task { /* lost at a restart before its array was back */
     uint64_t array;
     uint32_t ordinal;
+    int exit_status, signal;
 };
 
 struct reply { /* what the step owes to the sender of its event */
@@ -264,7 +265,7 @@ void array_free(struct job *job);
 bool array_at_limit(const struct job *job); /* a task of this array, or this task, may have no cluster now */
 struct job *array_take_task(struct core *core, struct job *array); /* the next one, as a job that is in no queue yet */
 void array_task_clusters(struct core *core, struct job *task, bool has); /* it has a cluster from now on, or no more */
-bool array_count_failed(struct job *array, uint32_t ordinal); /* one more task; returns whether it is the first one */
+void array_count_failed(struct job *array, uint32_t ordinal, int exit_status, int signal); /* one more task */
 void array_task_ended(struct core *core, struct job *task);
 /* The list of those who wait for the job, or the task of an array, that has this id and has not ended; NULL: it has, or
  * is not known. on: the job; NULL: it is a task that waits in its array. */

@@ -207,19 +207,22 @@ static void lose_task(struct core *core, const struct core_job *saved)
         return;
     array = index_find(core, saved->array);
     if (array && array->array) {
-        array_count_failed(array, saved->task - 1);
+        array_count_failed(array, saved->task - 1, saved->exit_status, saved->signal);
         return;
     }
     core->lost_tasks =
         mem_grow(core->lost_tasks, &core->lost_tasks_capacity, core->nlost_tasks + 1, sizeof(*core->lost_tasks));
-    core->lost_tasks[core->nlost_tasks++] = (struct lost_task){saved->array, saved->task - 1};
+    core->lost_tasks[core->nlost_tasks++] =
+        (struct lost_task){saved->array, saved->task - 1, saved->exit_status, saved->signal};
 }
 
 static void count_lost_tasks(const struct core *core, struct job *array)
 {
-    for (size_t i = 0; array->array && i < core->nlost_tasks; i++)
-        if (core->lost_tasks[i].array == array->info.id)
-            array_count_failed(array, core->lost_tasks[i].ordinal);
+    for (size_t i = 0; array->array && i < core->nlost_tasks; i++) {
+        const struct lost_task *lost = &core->lost_tasks[i];
+        if (lost->array == array->info.id)
+            array_count_failed(array, lost->ordinal, lost->exit_status, lost->signal);
+    }
 }
 
 /* With those of its hosts that are there. If none is left it waits for one of them, and may not have others. */

@@ -348,6 +348,7 @@ static void test_lost_task(void **state)
     assert_int_equal(core_restore_job(f.core, &array, f.now_ms), 0);
     assert_int_equal(core_job(f.core, 10)->tasks_failed, 2);
     assert_int_equal(core_job(f.core, 10)->failed_rank, 1);
+    assert_int_equal(core_job(f.core, 10)->exit_status, -1); /* it has none, as after a loss of its host */
     assert_int_equal(core_restore_job(f.core, &first, f.now_ms), CORE_LOST);
     assert_int_equal(core_job(f.core, 10)->tasks_failed, 3);
     assert_int_equal(core_job(f.core, 10)->failed_rank, 1);
