@@ -1,10 +1,9 @@
 /* recover.c - what the store holds goes back into the core.
  *
- * Those with a cluster come back in the order of their allocation, then queued and held jobs in the order of ids, so
- * each after those that it waits for. Hosts of the former, and those that were up, are awaited: nothing is decided
- * about such a job before its host says hello, or does not come within host_timeout. A host that is no longer in the
- * configuration and has jobs comes back as one that is retired; where hosts are a cube, which has no room for it, the
- * core decides what becomes of the job. Of the submission in a task's row nothing is kept, it has that of its array: a
+ * Here rows are read and handed over; what they mean, and what becomes of their jobs and hosts, the core decides
+ * (core/restore.h). Hosts come first, then those that only jobs have, then jobs: those with a cluster in the order of
+ * their allocation, then queued and held ones in the order of ids, so each after those that it waits for. A job that is
+ * lost is written when all are back. Of the submission in a task's row nothing is kept, it has that of its array: a
  * user may have as many tasks as jobs in the queue, each with a long command. */
 #include "config.h"
 
