@@ -3,7 +3,6 @@
 #include "elmer/requests/clients.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,12 +192,11 @@ static bool is_exempt(const struct clients *clients, uint32_t uid)
 static bool is_within_limits(struct client *client, const struct wire_message *message)
 {
     struct clients *clients = client->clients;
-    char text[QUOTA_TEXT] = "elmer is out of memory; try again later";
+    char text[QUOTA_TEXT] = "";
     if (client->may_rule && is_exempt(clients, client->uid))
         return true;
-    struct quota *quota = quota_of(clients->quotas, client->uid, engine_now_ms());
-    enum quota_verdict verdict =
-        quota ? quota_request(clients->quotas, quota, engine_now_ms(), message->bytes, text) : QUOTA_REFUSE;
+    struct quota *quota = mem_checked(quota_of(clients->quotas, client->uid, engine_now_ms()));
+    enum quota_verdict verdict = quota_request(clients->quotas, quota, engine_now_ms(), message->bytes, text);
     if (verdict == QUOTA_FINE)
         return true;
     if (log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
@@ -241,11 +239,7 @@ static bool quiet_end(const char *text)
 /* NULL: there is no room for one more, why in text. exempt: nothing is counted. */
 static struct client *new_client(struct clients *clients, uint32_t uid, bool exempt, bool crowded, char *text)
 {
-    struct quota *quota = exempt ? NULL : quota_of(clients->quotas, uid, engine_now_ms());
-    if (!exempt && !quota) {
-        snprintf(text, QUOTA_TEXT, "elmer is out of memory; try again later");
-        return NULL;
-    }
+    struct quota *quota = exempt ? NULL : mem_checked(quota_of(clients->quotas, uid, engine_now_ms()));
     if (quota && quota_connect(clients->quotas, quota, engine_now_ms(), crowded, text) != QUOTA_FINE)
         return NULL;
     struct client *client = mem_zalloc(sizeof(*client));
@@ -465,10 +459,8 @@ int clients_create(struct requests *requests, const struct clients_callbacks *ca
     clients->requests = requests;
     clients->callbacks = *callbacks;
     make_room(clients);
-    clients->quotas = quotas_create(&limits);
+    clients->quotas = mem_checked(quotas_create(&limits));
     *out = clients;
-    if (!clients->quotas)
-        return err_set(err, -ENOMEM, "out of memory");
     return listener_create(requests->room.loop, requests->settings->socket, 0666, MAX_LINKS, &options, &links,
                            on_accept, clients, &clients->listener, err);
 }
