@@ -281,3 +281,16 @@ void child_signal(const struct child *child, int number)
     if (child->pid > 0 && !child->reaped)
         (void)kill(-child->pid, number);
 }
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+void child_close(struct child *child)
+{
+    close_fd(&child->out);
+    close_fd(&child->error);
+}

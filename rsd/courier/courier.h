@@ -105,6 +105,16 @@ struct birth {
  * what has failed. */
 int child_start(const struct birth *birth, struct child *child, int *input, char *text, size_t size);
 void child_signal(const struct child *child, int number);
+/* Nothing more is heard of it but its end. */
+void child_close(struct child *child);
+
+/* ---- ending.c ---- */
+
+/* Its erun is gone: what it has started ends. */
+void session_end(struct session *session, int64_t now);
+/* What is left of it by now; who makes processes without end is met again and again. */
+void session_end_rest(struct session *session, int64_t now);
+bool session_all_reaped(const struct session *session);
 
 /* ---- session.c ---- */
 

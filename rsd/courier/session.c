@@ -13,7 +13,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +49,8 @@ static void close_fd(int *fd)
 
 void session_destroy(struct session *session)
 {
-    for (size_t i = 0; i < session->nchildren; i++) {
-        close_fd(&session->children[i].out);
-        close_fd(&session->children[i].error);
-    }
+    for (size_t i = 0; i < session->nchildren; i++)
+        child_close(&session->children[i]);
     close_fd(&session->input);
     run_desk_close(&session->desk);
     run_link_fini(&session->link);
@@ -369,68 +366,10 @@ size_t session_fds(const struct session *session, struct pollfd *fds)
     return count;
 }
 
-static bool ends(const struct child *child)
-{
-    return child->ends;
-}
-
-static void signal_family(const struct session *session, int number)
-{
-    for (size_t i = 0; i < session->nchildren; i++)
-        child_signal(&session->children[i], number);
-    family_signal(&session->family, session->children, session->nchildren, number);
-}
-
-/* Its erun is gone: what it has started ends. */
-static void end(struct session *session, int64_t now)
-{
-    bool any = false;
-    session->ending = true;
-    session->deadline_ms = now + KILL_MS;
-    close_fd(&session->input);
-    for (size_t i = 0; i < session->nchildren; i++) {
-        struct child *child = &session->children[i];
-        child->ends = !child->told;
-        any = any || child->ends;
-        close_fd(&child->out);
-        close_fd(&child->error);
-    }
-    if (!any)
-        return;
-    family_look(&session->family, session->children, session->nchildren, ends);
-    signal_family(session, session->children[0].terminal ? SIGHUP : SIGTERM);
-    signal_family(session, SIGCONT);
-}
-
-static bool all_reaped(const struct session *session)
-{
-    for (size_t i = 0; i < session->nchildren; i++)
-        if (!session->children[i].reaped)
-            return false;
-    return true;
-}
-
-/* Who makes processes without end is met again and again. */
-static void end_rest(struct session *session, int64_t now)
-{
-    bool late = now >= session->deadline_ms;
-    if (!late && !(session->look && all_reaped(session)))
-        return;
-    session->look = false;
-    family_look(&session->family, session->children, session->nchildren, ends);
-    if (!late)
-        return;
-    session->killed = true;
-    session->deadline_ms = now + KILL_AGAIN_MS;
-    signal_family(session, SIGKILL);
-    if (++session->rounds >= KILL_ROUNDS && all_reaped(session))
-        family_fini(&session->family);
-}
-
 static void check_time(struct session *session, int64_t now)
 {
     if (session->ending)
-        end_rest(session, now);
+        session_end_rest(session, now);
     else if (session->link.state != RUN_OPEN && now >= session->deadline_ms)
         refuse(session, session->link.state == RUN_CHECKING ? "elmer-tickets here has not looked at its pass in time"
                                                             : "it has not said who it is in time");
@@ -459,8 +398,10 @@ void session_step(struct session *session, const struct courier *courier, const 
         read_child(session, &session->children[at], &fds[3 + 2 * at]);
     }
     check_time(session, now);
-    if (session->link.state == RUN_DEAD && !session->ending)
-        end(session, now);
+    if (session->link.state == RUN_DEAD && !session->ending) {
+        close_fd(&session->input);
+        session_end(session, now);
+    }
 }
 
 bool session_reaped(struct session *session, pid_t pid, int status)
@@ -480,13 +421,13 @@ bool session_reaped(struct session *session, pid_t pid, int status)
 
 bool session_over(const struct session *session)
 {
-    return session->ending && all_reaped(session) && !session->look && session->family.count == 0;
+    return session->ending && session_all_reaped(session) && !session->look && session->family.count == 0;
 }
 
 int64_t session_next_ms(const struct session *session)
 {
     bool over = !session->ending && run_link_over(&session->link); /* noticed in sending */
-    bool look = session->look && all_reaped(session);
+    bool look = session->look && session_all_reaped(session);
     bool waits = session->ending || session->link.state != RUN_OPEN;
     int64_t watch_ms = run_link_underway(&session->link) ? session->stepped_ms + RUN_WATCH_MS : INT64_MAX;
     int64_t next_ms = waits ? session->deadline_ms : INT64_MAX;
