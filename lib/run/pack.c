@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PTY = 1, SHELL = 2, HOME = 4, INPUT = 8, FLAGS = 15 };
+enum { PTY = 1, SHELL = 2, HOME = 4, INPUT = 8, MPI = 16, FLAGS = 31 };
 
 /* ---- to bytes ---- */
 
@@ -36,7 +36,7 @@ uint8_t *run_start_pack(const struct run_start *start, size_t *size)
     if (!out)
         return NULL;
     put_number(out, (start->pty ? PTY : 0U) | (start->shell ? SHELL : 0U) | (start->home ? HOME : 0U) |
-                        (start->input ? INPUT : 0U));
+                        (start->input ? INPUT : 0U) | (start->mpi ? MPI : 0U));
     put_number(out, start->umask);
     put_number(out, start->rows);
     put_number(out, start->columns);
@@ -117,8 +117,8 @@ bool run_start_unpack(const uint8_t *bytes, size_t size, struct run_start *start
     const char **items;
     size_t count, most;
     *memory = NULL;
-    *start =
-        (struct run_start){.pty = flags & PTY, .shell = flags & SHELL, .home = flags & HOME, .input = flags & INPUT};
+    *start = (struct run_start){
+        .pty = flags & PTY, .shell = flags & SHELL, .home = flags & HOME, .input = flags & INPUT, .mpi = flags & MPI};
     start->umask = get_number(&r);
     start->rows = get_number(&r);
     start->columns = get_number(&r);

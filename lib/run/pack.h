@@ -21,6 +21,7 @@ struct run_start {
     bool shell;                           /* argv[0] is a line for the user's shell; none: a shell to type into */
     bool home;                            /* where there is no such directory: the user's */
     bool input;                           /* the first rank here gets standard input */
+    bool mpi;                             /* ranks of MPICH: each gets a descriptor for RUN_PMI */
     uint32_t umask, rows, columns, total; /* total: processes on all hosts */
     const char *dir;
     struct run_strings argv, environment;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,12 +19,13 @@
 #include "lib/run/added.h"
 #include "rsd/courier/courier.h"
 
+enum { REPORT_DESCRIPTOR = 3, PMI_DESCRIPTOR }; /* of the child */
 enum stage { STAGE_CPUS, STAGE_DIR, STAGE_EXEC };
 struct report {
     int stage, error;
 };
 struct pipes {
-    int in[2], out[2], error[2], report[2];
+    int in[2], out[2], error[2], report[2], pmi[2];
     int terminal; /* the child's end; -1: it has none */
 };
 
@@ -32,7 +34,7 @@ struct pipes {
 static _Noreturn void fail(enum stage stage)
 {
     struct report report = {stage, errno};
-    ssize_t sent = write(STDERR_FILENO + 1, &report, sizeof(report));
+    ssize_t sent = write(REPORT_DESCRIPTOR, &report, sizeof(report));
     _exit(sent == (ssize_t)sizeof(report) ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTED);
 }
 
@@ -72,6 +74,17 @@ static void set_number(const char *name, unsigned number)
     setenv(name, text, 1);
 }
 
+/* Where MPICH finds who has started it, and nobody else who may have started us. */
+static void take_rank(const struct birth *birth)
+{
+    set_number("PMI_FD", PMI_DESCRIPTOR);
+    set_number("PMI_RANK", birth->rank->rank);
+    set_number("PMI_SIZE", birth->start->total);
+    unsetenv("PMI_PORT");
+    unsetenv("PMI_ID");
+    unsetenv("PMI_SPAWNED");
+}
+
 /* What came, but for the address of its host; and as many threads as it has processors here, unless that came too. */
 static void take_environment(const struct birth *birth, int processors)
 {
@@ -95,6 +108,8 @@ static void take_environment(const struct birth *birth, int processors)
         return;
     set_number("ELMER_RANK", birth->rank->rank);
     set_number("ELMER_NPROCS", birth->start->total);
+    if (birth->start->mpi)
+        take_rank(birth);
 }
 
 static void take_directory(const struct birth *birth, const char *home)
@@ -105,18 +120,21 @@ static void take_directory(const struct birth *birth, const char *home)
     fail(STAGE_DIR);
 }
 
-/* 0 to 2, and the report: nothing else is left. */
+/* 0 to 2, the report, and that of a rank of MPI: nothing else is left. */
 static void take_descriptors(const struct pipes *pipes)
 {
     int in = pipes->terminal >= 0 ? pipes->terminal : pipes->in[0];
     int out = pipes->terminal >= 0 ? pipes->terminal : pipes->out[1];
     int error = pipes->terminal >= 0 ? pipes->terminal : pipes->error[1];
     int report = fcntl(pipes->report[1], F_DUPFD_CLOEXEC, 10);
+    int pmi = pipes->pmi[1] >= 0 ? fcntl(pipes->pmi[1], F_DUPFD_CLOEXEC, 10) : -1;
+    bool ranked = pipes->pmi[1] >= 0;
     if (in < 0)
         in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (report < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(error, 2) < 0 || dup3(report, 3, O_CLOEXEC) < 0)
+    if (report < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(error, 2) < 0 ||
+        dup3(report, REPORT_DESCRIPTOR, O_CLOEXEC) < 0 || (ranked && dup2(pmi, PMI_DESCRIPTOR) < 0))
         _exit(EXIT_NOT_EXECUTED);
-    (void)syscall(SYS_close_range, 4U, ~0U, 0U);
+    (void)syscall(SYS_close_range, ranked ? PMI_DESCRIPTOR + 1U : PMI_DESCRIPTOR + 0U, ~0U, 0U);
 }
 
 /* Its shell with the line, or to type into: then a login shell, as its name says. */
@@ -157,8 +175,8 @@ static _Noreturn void run(const struct birth *birth, const struct pipes *pipes)
 
 static void close_all(struct pipes *pipes)
 {
-    int *fds[] = {pipes->in, pipes->out, pipes->error, pipes->report};
-    for (size_t i = 0; i < 4; i++)
+    int *fds[] = {pipes->in, pipes->out, pipes->error, pipes->report, pipes->pmi};
+    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
         for (int k = 0; k < 2; k++) {
             if (fds[i][k] >= 0)
                 close(fds[i][k]);
@@ -189,8 +207,9 @@ static int open_terminal(const struct run_start *start, struct pipes *pipes)
 
 static int open_pipes(const struct birth *birth, struct pipes *pipes)
 {
-    *pipes = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1};
-    if (pipe2(pipes->report, O_CLOEXEC) < 0)
+    *pipes = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1};
+    if (pipe2(pipes->report, O_CLOEXEC) < 0 ||
+        (birth->start->mpi && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pipes->pmi) < 0))
         return -errno;
     if (birth->start->pty)
         return open_terminal(birth->start, pipes);
@@ -249,7 +268,8 @@ int child_start(const struct birth *birth, struct child *child, int *input, char
     int result = -open_pipes(birth, &pipes);
     pid_t pid;
     ssize_t got;
-    *child = (struct child){.rank = birth->rank->rank, .out = -1, .error = -1, .terminal = birth->start->pty};
+    *child = (struct child){
+        .rank = birth->rank->rank, .out = -1, .error = -1, .talk = {.fd = -1}, .terminal = birth->start->pty};
     *input = -1;
     pid = result == 0 ? fork() : -1;
     if (pid == 0)
@@ -269,6 +289,7 @@ int child_start(const struct birth *birth, struct child *child, int *input, char
     } else {
         child->out = keep(&pipes.out[0]);
         child->error = keep(&pipes.error[0]);
+        child->talk.fd = keep(&pipes.pmi[0]);
         *input = keep(&pipes.in[1]);
         note_pipes(child);
     }
@@ -293,4 +314,5 @@ void child_close(struct child *child)
 {
     close_fd(&child->out);
     close_fd(&child->error);
+    talk_fini(&child->talk);
 }

@@ -10,6 +10,7 @@
 #include "lib/run/desk.h"
 #include "lib/run/link.h"
 #include "lib/run/pack.h"
+#include "rsd/courier/talk.h"
 #include "rsd/courier/typed.h"
 
 enum {
@@ -28,6 +29,7 @@ struct child {
     uint32_t rank;
     pid_t pid;      /* 0: it has not been started */
     int out, error; /* its output; -1: at its end */
+    struct talk talk;
     bool terminal;  /* it has one of its own, which out reads */
     ino_t pipes[2]; /* out and error, where these are pipes; else 0 */
     bool reaped, told;

@@ -5,7 +5,8 @@
  * RUN_START: its processes are made, and each is told. Output is read while the window of its stream is open, a piece
  * from each process in turn, so one that prints without end neither blocks the others nor grows this process; what erun
  * has written elsewhere opens the window again. Input is taken as far as the process reads it. A process is over when
- * it has been reaped and nobody has its output open any more; then erun gets its status. When the connection ends,
+ * it has been reaped and nobody has its output open any more; then erun gets its status. What ranks of MPI ask goes to
+ * erun, and its answers back (talk.h). When the connection ends,
  * whatever the reason, what is not over gets TERM (HUP where it has a terminal), and KILL after KILL_MS, with all that
  * it has started in turn (family.h). What a process that is over has left behind on purpose stays.
  */
@@ -24,7 +25,7 @@
 #include "rsd/courier/courier.h"
 #include "rsd/courier/family.h"
 
-enum { SIGNALS = 64, ASK_AGAIN_MS = 100 };
+enum { SIGNALS = 64, ASK_AGAIN_MS = 100, FIXED_FDS = 3, FDS_OF_CHILD = 3 };
 
 struct session *session_create(int fd, const struct courier *courier, int64_t now)
 {
@@ -280,6 +281,17 @@ static void hear_size(struct session *session, const struct run_frame *frame)
     (void)ioctl(session->children[0].out, TIOCSWINSZ, &size);
 }
 
+static void hear_pmi(struct session *session, const struct run_frame *frame)
+{
+    for (size_t i = 0; i < session->nchildren; i++)
+        if (session->children[i].rank == frame->rank) {
+            struct talk *talk = &session->children[i].talk;
+            if (talk->fd >= 0 && !talk_hear(talk, frame->data, frame->size))
+                run_link_kill(&session->link, "its answer to a rank is too long, or none was asked for");
+            return;
+        }
+}
+
 static void hear(struct session *session, const struct courier *courier, const struct run_frame *frame)
 {
     switch ((int)frame->type) {
@@ -300,6 +312,9 @@ static void hear(struct session *session, const struct courier *courier, const s
         break;
     case RUN_SIZE:
         hear_size(session, frame);
+        break;
+    case RUN_PMI:
+        hear_pmi(session, frame);
         break;
     default:
         run_link_kill(&session->link, "it says what a courier does not know");
@@ -341,19 +356,21 @@ static void read_child(struct session *session, struct child *child, const struc
         read_output(session, child, &child->out, RUN_OUT, &session->out_window);
     if (fds[1].revents && child->error >= 0 && session->error_window > 0)
         read_output(session, child, &child->error, RUN_ERR, &session->error_window);
+    if (fds[2].fd >= 0)
+        talk_step(&child->talk, &session->link, child->rank, fds[2].revents);
 }
 
 /* ---- its turn ---- */
 
 size_t session_fds_max(const struct session *session)
 {
-    return 3 + 2 * session->nchildren;
+    return FIXED_FDS + FDS_OF_CHILD * session->nchildren;
 }
 
 size_t session_fds(const struct session *session, struct pollfd *fds)
 {
     bool open = session->link.state == RUN_OPEN && !session->link.ended;
-    size_t count = 3;
+    size_t count = FIXED_FDS;
     fds[0] = (struct pollfd){.fd = run_link_events(&session->link) ? session->link.fd : -1,
                              .events = run_link_events(&session->link)};
     fds[1] = (struct pollfd){.fd = session->desk.open ? session->desk.channel.fd : -1, .events = POLLIN};
@@ -362,6 +379,9 @@ size_t session_fds(const struct session *session, struct pollfd *fds)
         const struct child *child = &session->children[i];
         fds[count++] = (struct pollfd){.fd = open && session->out_window > 0 ? child->out : -1, .events = POLLIN};
         fds[count++] = (struct pollfd){.fd = open && session->error_window > 0 ? child->error : -1, .events = POLLIN};
+        fds[count] = talk_poll(&child->talk);
+        fds[count].fd = open ? fds[count].fd : -1;
+        count++;
     }
     return count;
 }
@@ -395,7 +415,7 @@ void session_step(struct session *session, const struct courier *courier, const 
         write_input(session);
     for (size_t i = 0; i < count && session->link.state == RUN_OPEN; i++) {
         size_t at = (first + i) % count;
-        read_child(session, &session->children[at], &fds[3 + 2 * at]);
+        read_child(session, &session->children[at], &fds[FIXED_FDS + FDS_OF_CHILD * at]);
     }
     check_time(session, now);
     if (session->link.state == RUN_DEAD && !session->ending) {

@@ -303,6 +303,7 @@ static struct run_start example(void)
     static const char *argv[] = {"echo", "", "a b", NULL}, *environment[] = {"A=1", "B=", NULL};
     static const struct run_rank ranks[] = {{0, 1}, {4000000000U, RUN_NO_CPU}};
     return (struct run_start){.input = true,
+                              .mpi = true,
                               .home = true,
                               .umask = 027,
                               .rows = 24,
@@ -324,7 +325,7 @@ static void test_packed(void **state)
     (void)state;
     assert_non_null(bytes);
     assert_true(run_start_unpack(bytes, size, &read, &memory));
-    assert_true(read.input && read.home && !read.pty && !read.shell);
+    assert_true(read.input && read.home && read.mpi && !read.pty && !read.shell);
     assert_int_equal(read.umask, 027);
     assert_int_equal(read.rows * 1000 + read.columns, 24080);
     assert_int_equal(read.total, 9);

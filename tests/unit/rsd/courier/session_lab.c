@@ -40,6 +40,12 @@ static void hear(const struct run_frame *frame)
     case RUN_TAKEN:
         lab.heard.taken += run_number(frame->data);
         break;
+    case RUN_PMI:
+        assert_true(frame->size <= RUN_PMI_PIECE);
+        lab.heard.asked[frame->rank % RANKS]++;
+        snprintf(lab.heard.asks[frame->rank % RANKS], RUN_PMI_PIECE + 1, "%.*s", (int)frame->size,
+                 (const char *)frame->data);
+        break;
     case RUN_FAILED:
         lab.heard.failed++;
         snprintf(lab.heard.text, sizeof(lab.heard.text), "%.*s", (int)frame->size, (const char *)frame->data);
@@ -84,6 +90,7 @@ void session_lab_start_in(const char *line, size_t ranks, bool input, const char
                *environment[] = {"PATH=/usr/bin:/bin", "ELMER_ADDRESS=192.0.2.1", NULL};
     struct run_start start = {.pty = lab.terminal,
                               .input = input,
+                              .mpi = lab.mpi,
                               .umask = 022,
                               .total = (uint32_t)ranks,
                               .dir = dir,

@@ -18,11 +18,14 @@ struct session_lab {
     struct run_link erun;
     bool gives_back; /* erun writes what comes, and says so */
     bool terminal;   /* of what is started */
+    bool mpi;        /* it is ranks of MPI */
     /* What has come. */
     struct heard {
         size_t out[RANKS], error[RANKS], taken, exits, failed, refused;
         uint32_t status[RANKS], signal[RANKS];
         char text[300];
+        size_t asked[RANKS];                 /* pieces of PMI */
+        char asks[RANKS][RUN_PMI_PIECE + 1]; /* the last */
     } heard;
 };
 extern struct session_lab lab;

@@ -312,6 +312,94 @@ static void test_a_pass_that_is_not_good(void **state)
     close(listener);
 }
 
+/* ---- ranks of MPI ---- */
+
+static void start_ranks(const char *line, size_t ranks)
+{
+    lab.mpi = true;
+    session_lab_start(line, ranks, false);
+    lab.mpi = false;
+}
+
+static void test_ranks_ask_and_are_answered(void **state)
+{
+    (void)state;
+    start_ranks("echo \"ask $PMI_RANK of $PMI_SIZE\" >&$PMI_FD; read -r line <&$PMI_FD; echo \"got $line\"", 2);
+    UNTIL(lab.heard.asked[0] == 1 && lab.heard.asked[1] == 1);
+    assert_string_equal(lab.heard.asks[0], "ask 0 of 2\n");
+    assert_string_equal(lab.heard.asks[1], "ask 1 of 2\n");
+    run_link_send(&lab.erun, RUN_PMI, 1, "one\n", 4);
+    UNTIL(lab.heard.exits == 1);
+    assert_string_equal(lab.heard.text, "got one\n");
+    run_link_send(&lab.erun, RUN_PMI, 0, "nought\n", 7);
+    UNTIL(lab.heard.exits == 2);
+    assert_string_equal(lab.heard.text, "got nought\n");
+}
+
+/* A rank that says more than it was asked for waits: a piece at a time. */
+static void test_a_rank_that_talks_on(void **state)
+{
+    size_t pieces = 0;
+    (void)state;
+    start_ranks("head -c 100000 /dev/zero | tr '\\0' a >&$PMI_FD; echo done", 1);
+    UNTIL(lab.heard.asked[0] == 1);
+    for (int i = 0; i < 20; i++)
+        session_lab_turn(10);
+    assert_int_equal(lab.heard.asked[0], 1);
+    for (size_t got = 0; got < 100000; got += strlen(lab.heard.asks[0])) {
+        UNTIL(lab.heard.asked[0] == pieces + 1);
+        pieces++;
+        run_link_send(&lab.erun, RUN_PMI, 0, NULL, 0);
+    }
+    UNTIL(lab.heard.exits == 1);
+    assert_string_equal(lab.heard.text, "done\n");
+}
+
+/* An answer that nobody reads keeps nobody: its rank ends. */
+static void test_a_rank_that_does_not_listen(void **state)
+{
+    static uint8_t answer[RUN_PMI_ANSWER];
+    (void)state;
+    start_ranks("[ $PMI_RANK = 1 ] || exec sh -c 'echo ask >&4; exec 4>&-; sleep 0.1'; echo other; exit 3", 2);
+    UNTIL(lab.heard.asked[0] == 1);
+    run_link_send(&lab.erun, RUN_PMI, 0, answer, sizeof(answer));
+    UNTIL(lab.heard.exits == 2);
+    assert_int_equal(lab.heard.status[1], 3);
+    assert_int_equal(lab.session->link.state, RUN_OPEN);
+}
+
+static void test_an_answer_that_nobody_asked_for(void **state)
+{
+    (void)state;
+    start_ranks("sleep 100", 1);
+    run_link_send(&lab.erun, RUN_PMI, 9, "a\n", 2); /* no rank of ours */
+    session_lab_turn(10);
+    run_link_send(&lab.erun, RUN_PMI, 0, "a\n", 2);
+    UNTIL(lab.session->link.state == RUN_DEAD);
+}
+
+static void test_an_answer_that_is_too_long(void **state)
+{
+    static uint8_t answer[RUN_PMI_ANSWER + 1];
+    (void)state;
+    start_ranks("echo ask >&4; sleep 100", 1);
+    UNTIL(lab.heard.asked[0] == 1);
+    run_link_send(&lab.erun, RUN_PMI, 0, answer, sizeof(answer));
+    UNTIL(lab.session->link.state == RUN_DEAD);
+}
+
+/* What is no rank has nothing of one. */
+static void test_no_ranks(void **state)
+{
+    (void)state;
+    session_lab_start("echo ${PMI_FD-none}; ls /proc/self/fd | grep -c '^[4-9]$' >&2", 1, false);
+    UNTIL(lab.heard.exits == 1);
+    assert_string_equal(lab.heard.text, "none\n");
+    run_link_send(&lab.erun, RUN_PMI, 0, "a\n", 2);
+    session_lab_turn(10);
+    assert_int_equal(lab.session->link.state, RUN_OPEN);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, session_lab_begin, session_lab_end)
@@ -329,6 +417,12 @@ int main(void)
         CASE(test_signals),
         CASE(test_what_cannot_be_started),
         CASE(test_what_is_no_start),
+        CASE(test_ranks_ask_and_are_answered),
+        CASE(test_a_rank_that_talks_on),
+        CASE(test_a_rank_that_does_not_listen),
+        CASE(test_an_answer_that_nobody_asked_for),
+        CASE(test_an_answer_that_is_too_long),
+        CASE(test_no_ranks),
 #define SHOWN(name) cmocka_unit_test_setup_teardown(name, session_lab_show, session_lab_end)
         SHOWN(test_a_late_turn),
         SHOWN(test_elmer_tickets_comes_back),
