@@ -24,7 +24,7 @@
 
 static const struct command command = {
     "erun",
-    "Usage: erun [-n N] [--host HOST | --rank R | --each] [--pty] COMMAND [ARG...]\n"
+    "Usage: erun [-n N] [--host HOST | --rank R | --each] [--mpi=pmi1 | --pty] COMMAND [ARG...]\n"
     "       erun [options of ssh] HOST [COMMAND [ARG...]]\n"
     "Inside a job: start COMMAND on hosts of the job, with this directory and environment; input,\n"
     "output, signals and the exit status are as if it ran here.\n"
@@ -66,13 +66,15 @@ static void terminal_raw(const struct erun_plan *plan)
 
 static void take_exit(struct erun *erun, struct target *target, const struct run_frame *frame)
 {
-    int status = 0;
+    int status, number;
     if (frame->size != 8 || target->left == 0)
         return;
-    status = run_number(frame->data + 4) ? 128 + (int)run_number(frame->data + 4) : (int)run_number(frame->data);
+    number = (int)run_number(frame->data + 4);
+    status = number ? 128 + number : (int)run_number(frame->data);
     if (status > erun->status)
         erun->status = status;
     target->left--;
+    mpi_ended(erun, target, frame->rank, status, number);
 }
 
 /* `erun ws9 date` may mean a host that the job does not have. */
@@ -119,6 +121,9 @@ static void hear(struct erun *erun, struct target *target, const struct run_fram
         break;
     case RUN_REFUSED:
         take_refused(erun, target, frame);
+        break;
+    case RUN_PMI:
+        mpi_hear(erun, target, frame);
         break;
     default:
         break; /* RUN_STARTED; and what a later courier may have to say */
@@ -221,12 +226,8 @@ static void send_size(struct erun *erun)
         run_link_send_numbers(&first->link, RUN_SIZE, 0, size.ws_row, size.ws_col);
 }
 
-/* To all that runs, or will. Who has had it once and is asked to end again, at once perhaps ignores it. */
-static void pass_signal(struct erun *erun, int number)
+bool erun_signal(struct erun *erun, int number)
 {
-    static int64_t last_ms;
-    static int last;
-    int64_t now = mono_ms(mono_now());
     bool told = false;
     for (size_t i = 0; i < erun->ntargets; i++) {
         struct target *target = &erun->targets[i];
@@ -238,6 +239,16 @@ static void pass_signal(struct erun *erun, int number)
             target->signals |= 1U << number;
         told = told || target->begun;
     }
+    return told;
+}
+
+/* Who has had it once and is asked to end again, at once perhaps ignores it. */
+static void pass_signal(struct erun *erun, int number)
+{
+    static int64_t last_ms;
+    static int last;
+    int64_t now = mono_ms(mono_now());
+    bool told = erun_signal(erun, number);
     if (ends(number) && (!told || (last == number && now - last_ms < AGAIN_MS))) {
         told_to_end = true;
         erun->lost = 128 + number;
@@ -285,7 +296,7 @@ void erun_asks(const struct erun *erun, bool asks)
 
 /* ---- the loop ---- */
 
-static size_t left(const struct erun *erun)
+size_t erun_left(const struct erun *erun)
 {
     size_t count = 0;
     for (size_t i = 0; i < erun->ntargets; i++)
@@ -301,12 +312,12 @@ static bool is_over(const struct target *target)
 
 static int timeout_of(const struct erun *erun)
 {
-    int timeout = -1;
+    int timeout = mpi_timeout(erun, mono_now_ms());
     for (size_t i = 0; i < erun->ntargets; i++) {
         if (is_over(&erun->targets[i]))
             return 0;
         if (erun->targets[i].left > 0 && run_link_underway(&erun->targets[i].link))
-            timeout = RUN_WATCH_MS;
+            timeout = timeout < 0 || timeout > RUN_WATCH_MS ? RUN_WATCH_MS : timeout;
     }
     return timeout;
 }
@@ -340,6 +351,7 @@ static void turn(struct erun *erun, struct pollfd *fds, int signal_fd)
             step(erun, &erun->targets[i], fds[4 + i].revents);
     }
     say_no_input(erun);
+    mpi_check_time(erun, mono_now_ms());
 }
 
 static int run(struct erun *erun)
@@ -353,11 +365,11 @@ static int run(struct erun *erun)
     for (size_t i = 0; i < erun->ntargets && !erun->lost; i++)
         if (!target_dial(erun, &erun->targets[i]))
             erun->lost = ERUN_LOST;
-    while (!erun->lost && (left(erun) > 0 || streams_wait(1) || streams_wait(2)))
+    while (!erun->lost && (erun_left(erun) > 0 || streams_wait(1) || streams_wait(2)))
         turn(erun, fds, signal_fd);
     terminal_back();
     free(fds);
-    return erun->lost ? erun->lost : erun->status;
+    return erun->mpi.status ? erun->mpi.status : erun->lost ? erun->lost : erun->status;
 }
 
 static int start(const struct erun_job *job, const struct erun_plan *plan)
@@ -376,11 +388,14 @@ static int start(const struct erun_job *job, const struct erun_plan *plan)
         erun.targets[i] = (struct target){
             .part = &plan->parts[i], .left = plan->parts[i].nranks, .link = {.fd = -1, .state = RUN_DEAD}};
     result = erun_get_pass(&erun);
-    if (result == 0)
+    if (result == 0) {
+        mpi_init(&erun);
         result = run(&erun);
+    }
     for (size_t i = 0; i < plan->nparts; i++)
         if (erun.targets[i].linked)
             run_link_fini(&erun.targets[i].link);
+    mpi_fini(&erun);
     free(erun.targets);
     elmer_close(erun.elmer);
     return result;

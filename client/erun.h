@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "client/erun_plan.h"
+#include "client/pmi.h"
 #include "lib/run/link.h"
 #include "libelmer/elmer.h"
 
@@ -24,6 +25,16 @@ struct target {
     size_t taken[2]; /* of standard output and error: written, and not told yet */
 };
 
+/* Ranks of MPI. */
+struct mpi {
+    struct pmi *pmi;    /* NULL: there are none */
+    struct target **of; /* [total] by rank */
+    int status;         /* nonzero: all are told to end, and this is how it ends ... */
+    int64_t end_ms;     /* ... then at the latest */
+    bool by_word;       /* because of what a rank has said, or an exit: the cause may be another one */
+    bool said_silent, said_spawns;
+};
+
 struct erun {
     const struct erun_job *job;
     const struct erun_plan *plan;
@@ -32,6 +43,7 @@ struct erun {
     char pass[PASS_TEXT_MAX + 1];
     struct target *targets;
     size_t ntargets;
+    struct mpi mpi;
     int status; /* the worst so far */
     int lost;   /* nonzero: it ends now, with this */
     int input;  /* 0, or -1: it is not read (any more) */
@@ -44,6 +56,9 @@ struct erun {
 /* What may take seconds begins, or is over: signals end erun then as they end any process, unless something has been
  * started. */
 void erun_asks(const struct erun *erun, bool asks);
+/* To all that runs, or will; whether anything does. */
+bool erun_signal(struct erun *erun, int number);
+size_t erun_left(const struct erun *erun); /* processes that have not ended */
 
 /* ---- erun_links.c ---- */
 
@@ -57,6 +72,19 @@ bool target_dial(struct erun *erun, struct target *target);
 bool target_again(struct erun *erun, struct target *target, bool connecting);
 /* What poll(2) has found at its link; until it is ready. False: it is lost, and said why. */
 bool target_step(struct erun *erun, struct target *target, short revents);
+
+/* ---- erun_mpi.c: what ranks of MPI want of each other, and what follows from their ends ---- */
+
+/* With its key. */
+void mpi_init(struct erun *erun);
+void mpi_fini(struct erun *erun);
+void mpi_hear(struct erun *erun, const struct target *target, const struct run_frame *frame);
+/* A process has ended with that status of erun, by that signal (0: none). */
+void mpi_ended(struct erun *erun, const struct target *target, uint32_t rank, int status, int number);
+/* They were told to end: how long they have for it yet, in milliseconds; -1: they were not. */
+int mpi_timeout(const struct erun *erun, int64_t now);
+/* They have had their time. */
+void mpi_check_time(struct erun *erun, int64_t now);
 
 /* ---- erun_streams.c: what couriers have sent, until it is written ---- */
 

@@ -122,7 +122,7 @@ static void size_of_terminal(struct run_start *start)
         }
 }
 
-/* What is true on this host only stays here. */
+/* What is true on this host only stays here, and a descriptor of a rank of MPI is one of this process. */
 static struct run_strings own_environment(void)
 {
     const char *added = getenv(RUN_ADDED);
@@ -132,7 +132,7 @@ static struct run_strings own_environment(void)
         count++;
     list.items = must(calloc(count + 1, sizeof(*list.items)));
     for (size_t i = 0; i < count; i++)
-        if (strchr(environ[i], '=') && !run_added_is(added, environ[i]))
+        if (strchr(environ[i], '=') && strncmp(environ[i], "PMI_FD=", 7) != 0 && !run_added_is(added, environ[i]))
             list.items[list.count++] = environ[i];
     return list;
 }
@@ -144,6 +144,7 @@ static bool send_start(struct erun *erun, struct target *target)
                               .shell = plan->like_ssh,
                               .home = plan->like_ssh,
                               .input = target == erun->targets,
+                              .mpi = plan->mpi,
                               .umask = own_umask(),
                               .total = plan->total,
                               .argv = {(const char **)plan->argv, plan->argc},

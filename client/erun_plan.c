@@ -1,6 +1,6 @@
 /* erun_plan.c - the command line of erun.
  *
- *   erun [-n N] [--host H | --rank R | --each] COMMAND [ARG..]
+ *   erun [-n N] [--host H | --rank R | --each] [--mpi=pmi1] COMMAND [ARG..]
  *   erun [options of ssh or rsh] [USER@]HOST [COMMAND [ARG..]]
  *
  * It is the second form if the first word that is no option is a host of the job, and none of the first form's options
@@ -88,12 +88,13 @@ static const char *host_of(const struct erun_job *job, const char *name)
 /* ---- options ---- */
 
 /* Read in a way of their own: ssh has -n without a value, and what follows a host may be options again. */
-enum { OPTION_HOST = OPTION_FIRST_FREE, OPTION_RANK, OPTION_EACH, OPTION_PTY };
+enum { OPTION_HOST = OPTION_FIRST_FREE, OPTION_RANK, OPTION_EACH, OPTION_MPI, OPTION_PTY };
 const struct option_row erun_options[] = {
     {'n', "nprocs", "N", "N processes, over the processors of the job in their order"},
     {OPTION_HOST, "host", "HOST", "on this host of the job"},
     {OPTION_RANK, "rank", "R", "on the processor with this number"},
     {OPTION_EACH, "each", NULL, "one process on each processor of the job"},
+    {OPTION_MPI, "mpi", "KIND", "pmi1: the processes are ranks of an MPICH program"},
     {OPTION_PTY, "pty", NULL, "with a terminal of its own"},
     OPTION_ROWS_END,
 };
@@ -101,7 +102,7 @@ const struct option_row erun_options[] = {
 struct options {
     const char *host;
     uint64_t number, rank;
-    bool has_number, has_rank, each, pty, no_pty, no_input;
+    bool has_number, has_rank, each, mpi, pty, no_pty, no_input;
     const char *user;
     bool of_ssh, subsystem;
 };
@@ -167,6 +168,18 @@ static int letters(struct options *o, char **argv, int argc, int *at)
     return -1;
 }
 
+/* The server of PMIx takes a daemon on each host, and a fence between them: Open MPI's own, which mpirun starts. */
+static int take_mpi(struct options *o, const char *value)
+{
+    o->mpi = value && strcmp(value, "pmi1") == 0;
+    if (o->mpi)
+        return -1;
+    if (value && strcmp(value, "pmix") == 0)
+        return usage_error("--mpi=pmix: there is no such way; start programs of Open MPI with mpirun, which finds the "
+                           "hosts of the job; see elmer-mpi(7)");
+    return usage_error("--mpi takes pmi1, which is for programs of MPICH");
+}
+
 static int take(struct erun_plan *plan, struct options *o, const struct option_row *row, const char *value)
 {
     switch (row->c) {
@@ -182,6 +195,8 @@ static int take(struct erun_plan *plan, struct options *o, const struct option_r
     case OPTION_EACH:
         o->each = true;
         return -1;
+    case OPTION_MPI:
+        return take_mpi(o, value);
     case OPTION_PTY:
         o->pty = true;
         return -1;
@@ -197,9 +212,6 @@ static int long_option(struct erun_plan *plan, struct options *o, char **argv, i
     size_t length = equals ? (size_t)(equals - word) : strlen(word);
     const char *next = *at + 1 < argc ? argv[*at + 1] : NULL;
     const struct option_row *row = options_find(erun_options, word + 2, length - 2);
-    if (!row && strncmp(word, "--mpi", 5) == 0)
-        return usage_error("there is no option %s: ranks of MPI are started by mpirun or mpiexec; see elmer-mpi(7)",
-                           word);
     if (!row || (equals && !row->value))
         return usage_error("there is no option %s", word);
     *at += row->value && !equals;
@@ -264,10 +276,12 @@ static size_t count_on(const struct erun_job *job, const char *host)
     return count;
 }
 
-/* Over the processors of the job in their order, or of one host; each to its own, if there are enough. */
+/* Over the processors of the job in their order, or of one host; each to its own, if there are enough. 0: one on each.
+ */
 static void spread(struct erun_plan *plan, const struct erun_job *job, const char *host, size_t number)
 {
     size_t there = host ? count_on(job, host) : job->nprocs;
+    number = number ? number : there;
     for (size_t i = 0; i < number; i++) {
         const char *at = host ? host : job->hosts[i % there];
         uint32_t cpu = number > there ? (uint32_t)RUN_NO_CPU : host ? (uint32_t)i : cpu_of(job, i);
@@ -289,8 +303,10 @@ static int place(struct erun_plan *plan, const struct erun_job *job, const struc
         return usage_error("job %llu has processors 0 to %zu", (unsigned long long)job->id, job->nprocs - 1);
     if (o->has_number && (o->number == 0 || o->number > RUN_RANKS_MAX))
         return usage_error("-n takes 1 to %d", RUN_RANKS_MAX);
-    if (o->has_number || o->each) {
-        spread(plan, job, host, o->has_number ? (size_t)o->number : job->nprocs);
+    if (o->mpi && (o->has_rank || o->pty))
+        return usage_error("%s and --mpi exclude each other", o->pty ? "--pty" : "--rank");
+    if (o->has_number || o->each || o->mpi) {
+        spread(plan, job, host, o->has_number ? (size_t)o->number : 0);
     } else if (o->has_rank) {
         put(plan, job->hosts[o->rank], (uint32_t)o->rank, cpu_of(job, (size_t)o->rank), 1);
         plan->total = (uint32_t)job->nprocs;
@@ -377,7 +393,7 @@ int erun_plan_read(struct erun_plan *plan, const struct erun_job *job, int argc,
     result = options_read(plan, &o, argv, argc, &at);
     if (result >= 0 || plan->help || plan->version)
         return result;
-    own = o.host || o.has_rank || o.each || o.has_number;
+    own = o.host || o.has_rank || o.each || o.has_number || o.mpi;
     if (at >= argc)
         return usage_error("there is no command");
     if (!own && names_host(job, argv[at])) {
@@ -388,6 +404,7 @@ int erun_plan_read(struct erun_plan *plan, const struct erun_job *job, int argc,
         plan->argv = argv + at;
         plan->argc = (size_t)(argc - at);
         plan->pty = o.pty;
+        plan->mpi = o.mpi;
         plan->bare = !own && plan->argc > 1 && !strchr(argv[at], '/');
         result = place(plan, job, &o);
         if (result < 0 && plan->pty && plan->total > 1 && !o.has_rank)

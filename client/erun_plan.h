@@ -31,6 +31,7 @@ struct erun_plan {
     bool like_ssh;   /* the command is a line for a shell */
     bool bare;       /* nothing says where: its first word might have been meant as a host */
     bool pty, input; /* input: standard input is read */
+    bool mpi;        /* ranks of MPICH, which ask us for what they need of each other */
     bool help, version;
     char **argv; /* of the command; like_ssh: [1], the line, or [0] */
     size_t argc;

@@ -5,6 +5,7 @@
  *   last             the last rank gets a number from the first one, which comes to MPI_Finalize() half a second later
  * than it abort | segfault | exit   rank 1 ends so, the others wait in a barrier wait             all wait in a barrier
  * that never comes late [SECONDS]   rank 0 works for two seconds, the others wait for it: the CPU time of each, in ms
+ *   leave            rank 1 exits with 0, the others go to MPI_Finalize()
  *   spawn            one more process by MPI_Comm_spawn, which says its number (spawned) */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -72,6 +73,13 @@ static void end(const char *how)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* No rank is connected to another one, which would notice. */
+static void leave(void)
+{
+    if (rank == 1)
+        exit(0);
+}
+
 static long used_ms(void)
 {
     struct timespec used;
@@ -126,6 +134,8 @@ int main(int argc, char **argv)
         last();
     else if (strcmp(what, "late") == 0)
         late(argc > 2 ? atol(argv[2]) : 2);
+    else if (strcmp(what, "leave") == 0)
+        leave();
     else if (strcmp(what, "spawn") == 0)
         spawn(argv[0]);
     else if (strcmp(what, "spawned") == 0)

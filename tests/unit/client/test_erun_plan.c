@@ -48,8 +48,8 @@ static void expect(const char *words, const char *expected)
                         ? (size_t)snprintf(text + used, sizeof(text) - used, "-")
                         : (size_t)snprintf(text + used, sizeof(text) - used, "%u", (unsigned)rank->cpu);
         }
-    used += (size_t)snprintf(text + used, sizeof(text) - used, " %s%s%s", plan.like_ssh ? "shell" : "words",
-                             plan.pty ? " pty" : "", plan.input ? "" : " noinput");
+    used += (size_t)snprintf(text + used, sizeof(text) - used, " %s%s%s%s", plan.like_ssh ? "shell" : "words",
+                             plan.pty ? " pty" : "", plan.mpi ? " mpi" : "", plan.input ? "" : " noinput");
     for (size_t i = 0; i < plan.argc; i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "|%s", plan.argv[i]);
     assert_string_equal(text, expected);
@@ -79,7 +79,16 @@ static void test_own_form(void **state)
     expect("--pty --rank 0 a", "ws1:0.0 words pty|a");
     expect("/opt/python@3.11/bin/python3 x", "ws1:0.- words|/opt/python@3.11/bin/python3|x");
     expect("./a@ws2 x", "ws1:0.- words|./a@ws2|x");
-    refuse("--mpi=pmi1 a");
+    expect("-n 3 --mpi=pmi1 a", "ws1:0.0,ws1:1.1,ws2:2.0 words mpi|a");
+    expect("--mpi pmi1 ws1", "ws1:0.0,ws1:1.1,ws2:2.0,ws2:3.1 words mpi|ws1"); /* as mpirun, one on each */
+    expect("--mpi=pmi1 --host ws2 a", "ws2:0.0,ws2:1.1 words mpi|a");
+    expect("-n 1 --mpi=pmi1 a", "ws1:0.0 words mpi|a");
+    refuse("--mpi=pmix a");
+    refuse("--mpi=pmi2 a");
+    refuse("--mpi");
+    refuse("--mpi=pmi1");
+    refuse("--mpi=pmi1 --rank 1 a");
+    refuse("--mpi=pmi1 --pty -n 1 a");
     refuse("--each");
     refuse("-n 2 --rank 1 a");
     refuse("--each --host ws1 a");
