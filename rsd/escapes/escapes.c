@@ -15,7 +15,8 @@
  *
  * This walks /proc and as many groups as users like to make, so it is a program of its own in SCHED_OTHER: who is
  * ranked above jobs must do neither (sessions.c). It uses one part in SHARE of a CPU, whatever is there: a user who
- * makes ten thousand groups can delay it by some seconds. Without jobs it sleeps, but for the round after the last.
+ * makes ten thousand groups can delay it by some seconds. Without jobs it sleeps, but for the round after the last. A
+ * job may come and go between two looks: then their groups have used CPU time meanwhile.
  */
 #include "config.h"
 
@@ -252,6 +253,17 @@ static bool jobs_are_here(const char *groups)
     return any;
 }
 
+/* CPU time of all jobs so far, also of those that have ended; 0: unknown. */
+static uint64_t used_by_jobs_us(const char *groups)
+{
+    static const char key[] = "usage_usec ";
+    char path[4200], text[4096];
+    if (snprintf(path, sizeof(path), "%s/cpu.stat", groups) >= (int)sizeof(path) ||
+        group_read(AT_FDCWD, path, text, sizeof(text)) < 0 || strncmp(text, key, strlen(key)) != 0)
+        return 0;
+    return strtoull(text + strlen(key), NULL, 10);
+}
+
 static void say(const struct escapes_round *round, size_t lowered)
 {
     log_notice("%zu threads that have left their job for a group of their user's are ordinary processes now, the last "
@@ -271,13 +283,15 @@ _Noreturn void escapes_watch(const char *users, const char *groups, const cpu_se
     struct escapes_round round = {.users = users, .groups = groups, .cpus = cpus};
     bool again = true; /* what left a job that has ended meanwhile, or forked while we scanned */
     size_t unsaid = 0;
+    uint64_t used_us = 0;
     int64_t said_ms = INT64_MIN / 2, missed_ms = INT64_MIN / 2;
     if (!find_host(&round.host))
         exit(1);
     for (;;) {
         int64_t begun = mono_ms(mono_now()), pause;
-        bool here = jobs_are_here(round.groups);
-        if (here || again) {
+        uint64_t now_us = used_by_jobs_us(groups); /* before the look: what it misses uses more */
+        bool here = jobs_are_here(groups), ran = now_us != used_us || now_us == 0;
+        if (here || ran || again) {
             round.host.rtkit = escapes_rtkit_runs(users);
             escapes_scan(&round);
             unsaid += round.lowered;
@@ -287,6 +301,7 @@ _Noreturn void escapes_watch(const char *users, const char *groups, const cpu_se
             }
         }
         again = here || round.lowered > 0;
+        used_us = now_us;
         if (unsaid > 0 && mono_ms(mono_now()) - said_ms >= SAY_MS) {
             said_ms = mono_ms(mono_now());
             say(&round, unsaid);

@@ -29,6 +29,35 @@
 
 enum { MANY_GROUPS = 3000, BOUND_PART = 50 };
 
+/* ---- the program ---- */
+
+static pid_t child_of(pid_t parent, const char *name)
+{
+    char path[64], text[4096];
+    pid_t pid = 0;
+    FILE *file;
+    char *next;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent, (int)parent);
+    file = fopen(path, "re");
+    if (!file || !fgets(text, sizeof(text), file))
+        text[0] = 0;
+    if (file)
+        fclose(file);
+    for (char *at = text; pid == 0; at = next) {
+        pid_t child = (pid_t)strtol(at, &next, 10);
+        if (next == at)
+            break;
+        pid = rig_is_called(child, name) ? child : 0;
+    }
+    return pid;
+}
+
+static pid_t watcher(void)
+{
+    pid_t spawn = child_of(rig.root_half, "elmer-spawn");
+    return spawn > 0 ? child_of(spawn, "elmer-escapes") : 0;
+}
+
 /* ---- tests ---- */
 
 static void test_who_has_left_is_ordinary(void **state)
@@ -97,6 +126,41 @@ static void test_one_that_forks_all_the_time(void **state)
     fclose(file);
     rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 5000);
+}
+
+static long pauses_of(pid_t pid)
+{
+    static const char key[] = "voluntary_ctxt_switches:";
+    char path[64], text[200];
+    long pauses = 0;
+    FILE *file;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    file = fopen(path, "re");
+    while (file && fgets(text, sizeof(text), file)) {
+        if (strncmp(text, key, strlen(key)) == 0)
+            pauses = strtol(text + strlen(key), NULL, 10);
+    }
+    if (file)
+        fclose(file);
+    return pauses;
+}
+
+/* The job has come and gone between two looks. */
+static void test_who_has_left_a_job_of_a_moment(void **state)
+{
+    pid_t seeker = 0, pid;
+    long pauses;
+    (void)state;
+    rig_until((seeker = watcher()) > 0);
+    for (int i = 0; i < 3; i++) { /* none is left to be looked for */
+        pauses = pauses_of(seeker);
+        rig_until(pauses_of(seeker) > pauses);
+    }
+    escapes_begin("sleep", &pid, 1);
+    escapes_put("/user-65534.slice/run-1.scope", pid);
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 5000);
+    rig_until(escapes_is_ranked(pid, SCHED_OTHER, 0));
 }
 
 /* Somebody who has his rank from elsewhere: no process of a job, but with what an escaped one would have. */
@@ -268,33 +332,6 @@ static void test_where_users_are(void **state)
     assert_false(watcher_find_users("/sys/fs/cgroup/x/elmer.slice/elmer-jobs.scope", users, 20));
 }
 
-static pid_t child_of(pid_t parent, const char *name)
-{
-    char path[64], text[4096];
-    pid_t pid = 0;
-    FILE *file;
-    char *next;
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent, (int)parent);
-    file = fopen(path, "re");
-    if (!file || !fgets(text, sizeof(text), file))
-        text[0] = 0;
-    if (file)
-        fclose(file);
-    for (char *at = text; pid == 0; at = next) {
-        pid_t child = (pid_t)strtol(at, &next, 10);
-        if (next == at)
-            break;
-        pid = rig_is_called(child, name) ? child : 0;
-    }
-    return pid;
-}
-
-static pid_t watcher(void)
-{
-    pid_t spawn = child_of(rig.root_half, "elmer-spawn");
-    return spawn > 0 ? child_of(spawn, "elmer-escapes") : 0;
-}
-
 static bool has_line(pid_t pid, const char *line)
 {
     char path[64], text[200];
@@ -401,17 +438,12 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, escapes_up, escapes_down)
 
-        cmocka_unit_test(test_the_rule),
-        cmocka_unit_test(test_what_rtkit_gives),
-        TEST(test_whether_rtkit_runs),
-        cmocka_unit_test(test_where_users_are),
-        TEST(test_who_has_left_is_ordinary),
-        TEST(test_a_helper_that_has_left),
-        TEST(test_one_that_forks_all_the_time),
-        TEST(test_others_keep_theirs),
-        TEST(test_it_is_not_root),
-        TEST(test_it_begins_without_rsd),
-        TEST(test_what_it_costs),
+        cmocka_unit_test(test_the_rule),        cmocka_unit_test(test_what_rtkit_gives),
+        TEST(test_whether_rtkit_runs),          cmocka_unit_test(test_where_users_are),
+        TEST(test_who_has_left_is_ordinary),    TEST(test_a_helper_that_has_left),
+        TEST(test_one_that_forks_all_the_time), TEST(test_who_has_left_a_job_of_a_moment),
+        TEST(test_others_keep_theirs),          TEST(test_it_is_not_root),
+        TEST(test_it_begins_without_rsd),       TEST(test_what_it_costs),
     };
     int possible;
     if (argc == 2)
