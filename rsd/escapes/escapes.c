@@ -7,8 +7,9 @@
  * by itself: it has neither the capability nor a limit (RLIMIT_RTPRIO) for it, and it has no capability in its bounding
  * set that rsd-spawn.service takes from jobs (what is taken never comes back, unless in a user namespace of his own,
  * where it is worth nothing): so what an administrator has put into real time by hand in a login session stays there,
- * and what rtkit has given to the desktop's sound server. Where no capability is taken from jobs (rsd without its
- * unit), what looks as rtkit's is left alone if rtkit runs.
+ * and what rtkit has given to the desktop's sound server. Who has the capability was born in a job all the same if his
+ * bounding set is exactly a job's: su(1), which is root as long as its command runs. Where no capability is taken from
+ * jobs (rsd without its unit), he is left alone, and so is what looks as rtkit's if rtkit runs.
  *
  * A user may close groups of his to us (chmod(2)), who are no root. If any is closed, whoever is in real time on this
  * host is looked at by /proc, which says in which group he is.
@@ -79,7 +80,9 @@ bool escapes_from_job(const struct escapes_thread *thread, const struct escapes_
         return false;
     if (!thread->own_namespace)
         return true;
-    return !(thread->permitted >> NICE_BIT & 1) && (thread->bounding & ~host->bounding) == 0;
+    if (thread->permitted >> NICE_BIT & 1) /* programs in a container of root's have less than a job */
+        return host->jobs_are_marked && thread->bounding == host->bounding;
+    return (thread->bounding & ~host->bounding) == 0;
 }
 
 static uint64_t hex_after(const char *text, const char *key)

@@ -168,6 +168,7 @@ struct stranger {
     int policy, priority;
     rlim_t rt_time_us;
     bool syslog; /* has a capability in his bounding set that jobs do not have */
+    bool root;   /* stays it */
 };
 
 static pid_t stranger(struct stranger as)
@@ -182,8 +183,8 @@ static pid_t stranger(struct stranger as)
         struct sched_param param = {.sched_priority = as.priority};
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         if ((!as.syslog && prctl(PR_CAPBSET_DROP, CAP_SYSLOG, 0, 0, 0) < 0) || setrlimit(RLIMIT_RTTIME, &time) < 0 ||
-            sched_setscheduler(0, as.policy, &param) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
-            setresuid(NOBODY, NOBODY, NOBODY) < 0)
+            sched_setscheduler(0, as.policy, &param) < 0 ||
+            (!as.root && (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)))
             _exit(1);
         alarm(ESCAPES_SECONDS);
         (void)!write(ready[1], "", 1);
@@ -199,26 +200,29 @@ static pid_t stranger(struct stranger as)
 static void test_others_keep_theirs(void **state)
 {
     const struct stranger strangers[] = {
-        {SCHED_FIFO, 49, RLIM_INFINITY, true},               /* chrt(1) of an administrator */
-        {SCHED_RR | SCHED_RESET_ON_FORK, 20, 200000, true},  /* rtkit */
-        {SCHED_RR, 20, 200000, false},                       /* not rtkit, so from a job */
-        {SCHED_RR | SCHED_RESET_ON_FORK, 20, 200000, false}, /* from a job, and dressed up as rtkit's */
+        {SCHED_FIFO, 49, RLIM_INFINITY, true, false},               /* chrt(1) of an administrator */
+        {SCHED_RR | SCHED_RESET_ON_FORK, 20, 200000, true, false},  /* rtkit */
+        {SCHED_FIFO, 49, RLIM_INFINITY, true, true},                /* su(1) in a session that he has ranked */
+        {SCHED_RR, 20, 200000, false, false},                       /* not rtkit, so from a job */
+        {SCHED_RR | SCHED_RESET_ON_FORK, 20, 200000, false, false}, /* from a job, and dressed up as rtkit's */
+        {SCHED_FIFO, 49, RLIM_INFINITY, false, true},               /* su(1) in a job */
     };
-    pid_t pids[4], job;
+    pid_t pids[6], job;
     (void)state;
     escapes_begin("sleep", &job, 1);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 6; i++) {
         pids[i] = stranger(strangers[i]);
         escapes_put("/user-65534.slice", pids[i]);
     }
-    rig_until(escapes_is_ranked(pids[2], SCHED_OTHER, 0));
-    rig_until(escapes_is_ranked(pids[3], SCHED_OTHER, 0));
+    for (size_t i = 3; i < 6; i++)
+        rig_until(escapes_is_ranked(pids[i], SCHED_OTHER, 0));
     escapes_put("/user-65534.slice",
                 job); /* whoever was there before it has been looked at once more when it is seen */
     rig_until(escapes_is_ranked(job, SCHED_OTHER, 0));
     assert_true(escapes_is_ranked(pids[0], SCHED_FIFO, 49));
     assert_true(escapes_is_ranked(pids[1], SCHED_RR, 20));
-    for (size_t i = 0; i < 4; i++) {
+    assert_true(escapes_is_ranked(pids[2], SCHED_FIFO, 49));
+    for (size_t i = 0; i < 6; i++) {
         kill(pids[i], SIGKILL);
         waitpid(pids[i], NULL, 0);
     }
@@ -259,6 +263,24 @@ static void test_the_rule(void **state)
     thread = escaped;
     thread.known = false; /* it is hidden from us (hidepid=) */
     assert_true(escapes_from_job(&thread, &host));
+}
+
+/* su(1) in a job is root, and in a session of its user's. */
+static void test_what_is_root(void **state)
+{
+    const uint64_t nice = UINT64_C(1) << CAP_SYS_NICE, boot = UINT64_C(1) << CAP_SYS_BOOT, jobs = ~boot;
+    const struct escapes_thread su = {{SCHED_RR, 49}, false, true, true, jobs, jobs, 0, UINT64_MAX};
+    struct escapes_thread thread = su;
+    struct escapes_host host = {.bounding = jobs, .jobs_are_marked = true};
+    (void)state;
+    assert_true(escapes_from_job(&thread, &host));
+    thread.bounding = ~UINT64_C(0); /* in a login session */
+    assert_false(escapes_from_job(&thread, &host));
+    thread.bounding = nice; /* in a container that root has started there */
+    assert_false(escapes_from_job(&thread, &host));
+    thread = su;
+    host.jobs_are_marked = false; /* who can say */
+    assert_false(escapes_from_job(&thread, &host));
 }
 
 /* Marks of rtkit, which everybody can put on. */
@@ -438,12 +460,19 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, escapes_up, escapes_down)
 
-        cmocka_unit_test(test_the_rule),        cmocka_unit_test(test_what_rtkit_gives),
-        TEST(test_whether_rtkit_runs),          cmocka_unit_test(test_where_users_are),
-        TEST(test_who_has_left_is_ordinary),    TEST(test_a_helper_that_has_left),
-        TEST(test_one_that_forks_all_the_time), TEST(test_who_has_left_a_job_of_a_moment),
-        TEST(test_others_keep_theirs),          TEST(test_it_is_not_root),
-        TEST(test_it_begins_without_rsd),       TEST(test_what_it_costs),
+        cmocka_unit_test(test_the_rule),
+        cmocka_unit_test(test_what_is_root),
+        cmocka_unit_test(test_what_rtkit_gives),
+        TEST(test_whether_rtkit_runs),
+        cmocka_unit_test(test_where_users_are),
+        TEST(test_who_has_left_is_ordinary),
+        TEST(test_a_helper_that_has_left),
+        TEST(test_one_that_forks_all_the_time),
+        TEST(test_who_has_left_a_job_of_a_moment),
+        TEST(test_others_keep_theirs),
+        TEST(test_it_is_not_root),
+        TEST(test_it_begins_without_rsd),
+        TEST(test_what_it_costs),
     };
     int possible;
     if (argc == 2)
