@@ -1,6 +1,6 @@
 #!/bin/bash
 # Debian's Open MPI and MPICH as they come: they find the hosts of the job and start what they need by erun; and what becomes of a job
-# however it ends. The nodes have neither an ssh server nor a key.
+# however it ends. No ssh server runs on the nodes, and there is no key.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 . "$(dirname "$0")/mpi.sh"
@@ -9,7 +9,7 @@ build_mpi
 lab_up 2 --cpus 2 --elmer 'allocator = v1' --rsd 'tickets = require'
 install_programs
 give_mpi
-is 'no ssh server, and no key' "$(for k in 1 2; do on $k sh -c 'command -v sshd rshd; ls /home/alice/.ssh 2>/dev/null'; done)" ''
+is 'no ssh server runs, and there is no key' "$(for k in 1 2; do on $k sh -c 'ss -Hltn sport = :22 or sport = :514; ls /home/alice/.ssh 2>/dev/null'; done)" ''
 
 begin() { # COMMAND..: the same, in the background, on both hosts: its id, when its ranks wait
     as alice 1 rm -f out

@@ -9,7 +9,7 @@ build_mpi
 lab_up 4 --cpus 2 --elmer 'allocator = v1' --rsd 'tickets = require'
 install_programs
 give_mpi
-is 'no ssh server, and no key' "$(for k in 1 2 3 4; do on $k sh -c 'command -v sshd rshd; ls /home/alice/.ssh 2>/dev/null'; done)" ''
+is 'no ssh server runs, and there is no key' "$(for k in 1 2 3 4; do on $k sh -c 'ss -Hltn sport = :22 or sport = :514; ls /home/alice/.ssh 2>/dev/null'; done)" ''
 
 run 8 mpirun.openmpi -n 64 --oversubscribe /home/mpi.openmpi ring
 is 'openmpi: a ring of 64 ranks over four hosts' "$? $(cat "$tmp/out")" '0 64 went around'
