@@ -5,19 +5,18 @@
 #include "client/why.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/answers.h"
 #include "client/common.h"
 #include "client/table.h"
 #include "client/words.h"
+#include "libelmer/client.h"
 
 enum { NAMED = 6 /* hosts; of more only the number is told */ };
 
-static bool waits(const struct wire_explained *job)
+static bool waits(const struct elmer_explained *job)
 {
     return strcmp(job->state, "queued") == 0 || strcmp(job->state, "held") == 0;
 }
@@ -35,19 +34,19 @@ static void put_line(const char *format, const char *text)
     free(clean);
 }
 
-static void show_running(const struct wire_explained *job, const char *id)
+static void show_running(const struct elmer_explained *job, const char *id)
 {
     bool first = true;
 
     printf("Job %s does not wait: it is %s", id, job->state);
     if (job->level >= 0)
-        printf(" at level %" PRId64, job->level);
-    for (size_t i = 0; i < job->above.count; i++, first = false)
-        printf("%s%" PRIu64, first ? ", below job " : ", ", job->above.items[i]);
+        printf(" at level %d", job->level);
+    for (size_t i = 0; i < job->nabove; i++, first = false)
+        printf("%s%" PRIu64, first ? ", below job " : ", ", job->above[i]);
     puts(".");
 }
 
-static void show_job(const struct wire_explained *job, const char *id)
+static void show_job(const struct elmer_explained *job, const char *id)
 {
     printf("Job %s is %s", id, job->state);
     put_line(": %s\n", *job->reason ? job->reason : job->reason_code);
@@ -59,21 +58,20 @@ static void show_job(const struct wire_explained *job, const char *id)
         put_line("What would help: %s.\n", job->help);
 }
 
-static void show_hosts(const struct answers *answers, size_t width)
+static void show_hosts(const struct elmer_explained *job, size_t width)
 {
     static const struct table_column columns[] = {
         {"HOST", false, true}, {"USABLE", true, false}, {"RULE", false, false}, {"WHY", false, false}};
     struct table table;
 
     table_init(&table, columns, sizeof(columns) / sizeof(*columns));
-    for (size_t i = 0; i < answers->count; i++)
-        for (size_t k = 0; k < answers->pages[i].u.explained.hosts.count; k++) {
-            const struct wire_host_why *host = &answers->pages[i].u.explained.hosts.items[k];
-            char usable[48];
+    for (size_t i = 0; i < job->nhosts; i++) {
+        const struct elmer_host_why *host = &job->hosts[i];
+        char usable[48];
 
-            snprintf(usable, sizeof(usable), "%" PRIu64 "/%" PRIu64, host->usable, host->processors);
-            table_add(&table, (const char *[]){host->host, usable, host->rule, host->text});
-        }
+        snprintf(usable, sizeof(usable), "%" PRIu32 "/%" PRIu32, host->usable, host->processors);
+        table_add(&table, (const char *[]){host->host, usable, host->rule, host->text});
+    }
     if (table.nrows > 0) {
         puts("");
         table_print(&table, stdout, width);
@@ -87,7 +85,7 @@ struct help {
     size_t count;
 };
 
-static void note_help(struct help **helps, size_t *count, const struct wire_host_why *host)
+static void note_help(struct help **helps, size_t *count, const struct elmer_host_why *host)
 {
     size_t i = 0;
 
@@ -113,14 +111,13 @@ static void put_help(const struct help *help)
     put_line(": %s\n", help->text);
 }
 
-static void show_helps(const struct answers *answers)
+static void show_helps(const struct elmer_explained *job)
 {
     struct help *helps = NULL;
     size_t count = 0;
 
-    for (size_t i = 0; i < answers->count; i++)
-        for (size_t k = 0; k < answers->pages[i].u.explained.hosts.count; k++)
-            note_help(&helps, &count, &answers->pages[i].u.explained.hosts.items[k]);
+    for (size_t i = 0; i < job->nhosts; i++)
+        note_help(&helps, &count, &job->hosts[i]);
     if (count > 0)
         puts("\nWhat would help there:");
     for (size_t i = 0; i < count; i++)
@@ -139,9 +136,8 @@ static const char *name_of(char text[WORDS_MAX], uint64_t id, const struct elmer
     return words_id(text, job);
 }
 
-static void show(const struct answers *answers, const struct elmer_jobs *names, size_t width)
+static void show(const struct elmer_explained *job, const struct elmer_jobs *names, size_t width)
 {
-    const struct wire_explained *job = &answers->pages[0].u.explained;
     char id[WORDS_MAX];
 
     name_of(id, job->job, names);
@@ -150,70 +146,32 @@ static void show(const struct answers *answers, const struct elmer_jobs *names, 
         return;
     }
     show_job(job, id);
-    show_hosts(answers, width);
-    show_helps(answers);
+    show_hosts(job, width);
+    show_helps(job);
 }
 
 /* ---- for programs ---- */
 
-static json_t *text_or_null(const char *text)
+static void put_json(const struct elmer_explained *const *explained, size_t count)
 {
-    return must(*text ? json_string(text) : json_null());
-}
-
-static json_t *hosts_array(const struct answers *answers)
-{
-    json_t *list = must(json_array());
-
-    for (size_t i = 0; i < answers->count; i++)
-        for (size_t k = 0; k < answers->pages[i].u.explained.hosts.count; k++) {
-            const struct wire_host_why *host = &answers->pages[i].u.explained.hosts.items[k];
-
-            json_array_append_new(
-                list, must(json_pack("{s:s, s:s, s:I, s:I, s:s, s:o}", "host", host->host, "rule", host->rule,
-                                     "processors", (json_int_t)host->processors, "usable", (json_int_t)host->usable,
-                                     "text", host->text, "help", text_or_null(host->help))));
-        }
-    return list;
-}
-
-static json_t *job_object(const struct answers *answers)
-{
-    const struct wire_explained *job = &answers->pages[0].u.explained;
-    json_t *above = must(json_array());
-
-    for (size_t i = 0; i < job->above.count; i++)
-        json_array_append_new(above, must(json_integer((json_int_t)job->above.items[i])));
-    return must(json_pack(
-        "{s:I, s:s, s:I, s:o, s:s, s:o, s:o, s:I, s:o, s:o, s:o, s:o}", "id", (json_int_t)job->job, "state", job->state,
-        "nprocs", (json_int_t)job->nprocs, "level", job->level >= 0 ? json_integer(job->level) : json_null(),
-        "reason_code", job->reason_code, "reason", text_or_null(job->reason), "help", text_or_null(job->help), "ahead",
-        (json_int_t)job->ahead, "first", job->first ? json_integer((json_int_t)job->first) : json_null(),
-        "first_reason", text_or_null(job->first_reason), "above", above, "hosts", hosts_array(answers)));
-}
-
-static void put_json(json_t *jobs)
-{
-    json_t *top = must(json_pack("{s:s, s:o}", "schema", "elmer.why/1", "jobs", jobs));
-    char *text = must(json_dumps(top, JSON_COMPACT));
+    char *text = must(client_explained_json(explained, count));
 
     puts(text);
     free(text);
-    json_decref(top);
 }
 
 /* ---- asking ---- */
 
-/* Whether it has been answered; *code: the worst so far. */
-static bool ask(struct elmer *elmer, uint64_t id, struct answers *answers, int *code)
+/* NULL: it has said why not; *code: the worst so far. */
+static struct elmer_explained *ask(struct elmer *elmer, uint64_t id, int *code)
 {
-    struct wire_message request = {.type = WIRE_explain, .u.explain = {.job = id}};
     struct elmer_error error = {{0}};
-    int result = answers_ask(elmer, &request, WIRE_explained, answers, &error);
+    struct elmer_explained *explained;
+    int result = elmer_explain(elmer, id, ANSWER_MS, &explained, &error);
     int worse = result == ELMER_OK ? EXIT_DONE : say_result(result, &error);
 
     *code = worse > *code ? worse : *code;
-    return result == ELMER_OK;
+    return explained;
 }
 
 static bool has_tasks(const struct ref *refs, size_t nrefs)
@@ -229,9 +187,9 @@ int why_show(const struct ref *refs, size_t nrefs, bool json, size_t width)
 {
     struct elmer *elmer = open_elmer();
     struct elmer_jobs *names = NULL;
-    json_t *jobs;
+    struct elmer_explained **explained;
     uint64_t *ids;
-    size_t nids;
+    size_t nids, count = 0;
     int worst;
 
     if (!elmer)
@@ -244,27 +202,27 @@ int why_show(const struct ref *refs, size_t nrefs, bool json, size_t width)
     }
     if (!json && has_tasks(refs, nrefs))
         (void)elmer_query(elmer, false, false, ids, nids, ANSWER_MS, &names, NULL);
-    jobs = must(json_array());
+    explained = must(calloc(nids + 1, sizeof(*explained)));
     worst = EXIT_DONE;
     for (size_t i = 0; i < nids && worst != EXIT_UNREACHABLE; i++) {
-        struct answers answers;
+        struct elmer_explained *job = ask(elmer, ids[i], &worst);
 
-        if (ask(elmer, ids[i], &answers, &worst)) {
-            if (json)
-                json_array_append_new(jobs, job_object(&answers));
-            else if (i > 0)
+        if (json && job) {
+            explained[count++] = job;
+        } else if (job) {
+            if (i > 0)
                 puts("");
-            if (!json)
-                show(&answers, names, width);
+            show(job, names, width);
+            elmer_explained_free(job);
         }
-        answers_free(&answers);
     }
+    if (json)
+        put_json((const struct elmer_explained *const *)explained, count);
+    for (size_t i = 0; i < count; i++)
+        elmer_explained_free(explained[i]);
+    free(explained);
     free(ids);
     elmer_jobs_free(names);
     elmer_close(elmer);
-    if (json)
-        put_json(jobs);
-    else
-        json_decref(jobs);
     return finish_output(worst);
 }

@@ -189,6 +189,10 @@ bool client_jobs_whole(void *jobs);
 
 /* What elmer said of each of the jobs, in their order; NULL of a list of lines. */
 const struct wire_job_view *const *client_views(const struct elmer_jobs *jobs);
+/* As elmer_explained_json(), of several. */
+char *client_explained_json(const struct elmer_explained *const *explained, size_t count);
+/* client_explain.c: in what messages it has come. */
+const struct wire_message *client_explained_pages(const struct elmer_explained *explained, size_t *count);
 /* Where the courier of a running job on that host listens; it is started if there is none. gone: not at this port any
  * more, 0: nothing is known. address: "" on this host. Returns an enum elmer_result. */
 struct client_reached {

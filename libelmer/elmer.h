@@ -230,6 +230,38 @@ bool elmer_job_ended(const struct elmer_job *job);
 /* {"schema":"elmer.jobs/1","jobs":[...]}; malloc'd, NULL when out of memory. */
 char *elmer_jobs_json(const struct elmer_jobs *jobs);
 
+struct elmer_host_why {
+    const char *host;
+    const char *rule; /* the first that it fails, a stable word; "ok": none */
+    uint32_t processors;
+    uint32_t usable;  /* of these take a new job now */
+    const char *text; /* the rule for people */
+    const char *help; /* what would help, for people; may be "" */
+};
+struct elmer_explained {
+    uint64_t job;
+    const char *state; /* as in struct elmer_job, like the next four */
+    int level;
+    uint32_t nprocs;
+    const char *reason_code;
+    const char *reason;
+    const char *help;         /* what would help, for people; may be "" */
+    uint32_t ahead;           /* jobs before it in the queue */
+    uint64_t first;           /* the job before it that waits for processors; 0: none */
+    const char *first_reason; /* what for, for people */
+    const uint64_t *above;    /* of one that runs: jobs next above it on some processor; the first 64 */
+    size_t nabove;
+    const struct elmer_host_why *hosts; /* of one that waits: what each host says to it */
+    size_t nhosts;
+};
+/* Why a job waits: what keeps all of it, of each host the first rule that it fails, and what would help. A task of an
+ * array is asked for by its own id. Free the answer. */
+int elmer_explain(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_explained **explained,
+                  struct elmer_error *error);
+void elmer_explained_free(struct elmer_explained *explained);
+/* {"schema":"elmer.why/1","jobs":[...]} with this one; malloc'd, NULL when out of memory. */
+char *elmer_explained_json(const struct elmer_explained *explained);
+
 struct elmer_part {
     int64_t offset, size; /* of the part; of the whole file now */
     const char *bytes;    /* [count] any bytes; 0: nothing is there */
@@ -308,6 +340,8 @@ int elmer_history_begin(struct elmer *elmer, const char *user, size_t count, int
                         struct elmer_error *error);
 int elmer_history_since_begin(struct elmer *elmer, const char *user, int64_t since_ms, size_t count, int timeout_ms,
                               struct elmer_call **call, struct elmer_error *error);
+int elmer_explain_begin(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_call **call,
+                        struct elmer_error *error);
 int elmer_read_output_begin(struct elmer *elmer, uint64_t job, uint32_t rank, bool errors, int64_t offset,
                             int timeout_ms, struct elmer_call **call, struct elmer_error *error);
 int elmer_signal_begin(struct elmer *elmer, uint64_t job, int number, int timeout_ms, struct elmer_call **call,
@@ -335,6 +369,7 @@ int elmer_call_result(const struct elmer_call *call, struct elmer_error *error);
 struct elmer_submitted *elmer_call_submitted(struct elmer_call *call);
 struct elmer_rehearsed *elmer_call_rehearsed(struct elmer_call *call);
 struct elmer_jobs *elmer_call_jobs(struct elmer_call *call);
+struct elmer_explained *elmer_call_explained(struct elmer_call *call);
 struct elmer_part *elmer_call_part(struct elmer_call *call);
 /* elmer's answer for people to cancel, kill, hold, release, top and signal; "": none. It lives as long as the call. */
 const char *elmer_call_text(const struct elmer_call *call);

@@ -223,18 +223,111 @@ static json_t *job_object(const struct wire_job_view *view)
     return job;
 }
 
-char *json_out_jobs(const struct wire_job_view *const *views, size_t count)
+/* The list becomes a part of it. bad: something could not be put in. */
+static char *text_of_jobs(const char *schema, json_t *jobs, int bad)
 {
-    json_t *root = json_object(), *jobs = json_array();
+    json_t *root = json_object();
     char *text = NULL;
-    int bad = 0;
 
-    for (size_t i = 0; i < count && !bad; i++)
-        bad = json_array_append_new(jobs, job_object(views[i]));
-    bad |= set(root, "schema", json_string("elmer.jobs/1"));
+    bad |= set(root, "schema", json_string(schema));
     bad |= set(root, "jobs", jobs);
     if (!bad)
         text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12));
     json_decref(root);
     return text;
+}
+
+char *json_out_jobs(const struct wire_job_view *const *views, size_t count)
+{
+    json_t *jobs = json_array();
+    int bad = 0;
+
+    for (size_t i = 0; i < count && !bad; i++)
+        bad = json_array_append_new(jobs, job_object(views[i]));
+    return text_of_jobs("elmer.jobs/1", jobs, bad);
+}
+
+/* ---- why they wait ---- */
+
+static json_t *host_why(const struct wire_host_why *host)
+{
+    json_t *item = json_object();
+    int bad = 0;
+
+    bad |= set(item, "host", json_string(host->host));
+    bad |= set(item, "rule", json_string(host->rule));
+    bad |= set(item, "processors", json_integer((json_int_t)host->processors));
+    bad |= set(item, "usable", json_integer((json_int_t)host->usable));
+    bad |= set(item, "text", json_string(host->text));
+    bad |= set(item, "help", text_or_null(host->help));
+    if (bad) {
+        json_decref(item);
+        return NULL;
+    }
+    return item;
+}
+
+static json_t *hosts_why(const struct json_out_pages *pages)
+{
+    json_t *array = json_array();
+    int bad = 0;
+
+    for (size_t i = 0; array && i < pages->count; i++)
+        for (size_t k = 0; k < pages->items[i].u.explained.hosts.count; k++)
+            bad |= json_array_append_new(array, host_why(&pages->items[i].u.explained.hosts.items[k]));
+    if (bad) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
+static json_t *json_ids(const struct wire_uints *ids)
+{
+    json_t *array = json_array();
+    int bad = 0;
+
+    for (size_t i = 0; array && i < ids->count; i++)
+        bad |= json_array_append_new(array, json_integer((json_int_t)ids->items[i]));
+    if (bad) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
+/* The job's own values are the same in each of the messages. */
+static json_t *job_why(const struct json_out_pages *pages)
+{
+    const struct wire_explained *why = &pages->items[0].u.explained;
+    json_t *job = json_object();
+    int bad = 0;
+
+    bad |= set(job, "id", json_integer((json_int_t)why->job));
+    bad |= set(job, "state", json_string(why->state));
+    bad |= set(job, "nprocs", json_integer((json_int_t)why->nprocs));
+    bad |= set(job, "level", number_or_null(why->level, 0));
+    bad |= set(job, "reason_code", json_string(why->reason_code));
+    bad |= set(job, "reason", text_or_null(why->reason));
+    bad |= set(job, "help", text_or_null(why->help));
+    bad |= set(job, "ahead", json_integer((json_int_t)why->ahead));
+    bad |= set(job, "first", number_or_null((int64_t)why->first, 1));
+    bad |= set(job, "first_reason", text_or_null(why->first_reason));
+    bad |= set(job, "above", json_ids(&why->above));
+    bad |= set(job, "hosts", hosts_why(pages));
+    if (bad) {
+        json_decref(job);
+        return NULL;
+    }
+    return job;
+}
+
+char *json_out_why(const struct json_out_pages *jobs, size_t count)
+{
+    json_t *list = json_array();
+    int bad = 0;
+
+    for (size_t i = 0; i < count && !bad; i++)
+        bad = json_array_append_new(list, job_why(&jobs[i]));
+    return text_of_jobs("elmer.why/1", list, bad);
 }
