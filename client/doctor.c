@@ -3,7 +3,6 @@
 
 #include "client/doctor.h"
 
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "client/colour.h"
 #include "client/common.h"
+#include "client/print_json.h"
 #include "client/table.h"
 
 static const char *const levels[] = {"good", "warning", "bad"};
@@ -64,8 +64,7 @@ void findings_print(const struct findings *findings, size_t width)
 
 void findings_print_json(const struct findings *findings)
 {
-    json_t *list = must(json_array()), *top = must(json_pack("{s:s}", "schema", "elmer.doctor/1"));
-    char *text;
+    json_t *list = must(json_array());
 
     for (size_t i = 0; i < findings->count; i++) {
         const struct finding *finding = &findings->items[i];
@@ -74,11 +73,7 @@ void findings_print_json(const struct findings *findings)
                                                    finding->host, strlen(finding->host), "check", finding->check,
                                                    "text", finding->text, strlen(finding->text))));
     }
-    json_object_set_new(top, "findings", list);
-    text = must(json_dumps(top, JSON_COMPACT));
-    puts(text);
-    free(text);
-    json_decref(top);
+    print_json("elmer.doctor/1", "findings", list);
 }
 
 int findings_code(const struct findings *findings)

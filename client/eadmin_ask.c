@@ -4,11 +4,11 @@
 #include "client/eadmin.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/print_json.h"
 #include "client/table.h"
 #include "lib/base/clock.h"
 #include "libelmer/client.h"
@@ -305,19 +305,14 @@ static json_t *host_object(const struct wire_host_view *view)
                           : json_null()));
 }
 
-static void print_json(const struct hosts_answer *hosts)
+static void print_hosts_json(const struct hosts_answer *hosts)
 {
-    json_t *list = must(json_array()), *top = must(json_pack("{s:s}", "schema", "elmer.hosts/1"));
-    char *text;
+    json_t *list = must(json_array());
 
     for (size_t i = 0; i < hosts->count; i++)
         for (size_t k = 0; k < hosts->pages[i].u.hosts.hosts.count; k++)
             json_array_append_new(list, host_object(&hosts->pages[i].u.hosts.hosts.items[k]));
-    json_object_set_new(top, "hosts", list);
-    text = must(json_dumps(top, JSON_COMPACT));
-    puts(text);
-    free(text);
-    json_decref(top);
+    print_json("elmer.hosts/1", "hosts", list);
 }
 
 static int query_hosts(bool json)
@@ -331,7 +326,7 @@ static int query_hosts(bool json)
 
     elmer_close(elmer);
     if (result == ELMER_OK && json) {
-        print_json(&hosts);
+        print_hosts_json(&hosts);
     } else if (result == ELMER_OK) {
         print_table(&hosts);
         print_lacks(&hosts);

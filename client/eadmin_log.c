@@ -5,12 +5,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "client/print_json.h"
 #include "client/since.h"
 #include "client/table.h"
 #include "lib/base/clock.h"
@@ -82,19 +82,14 @@ static json_t *decision_object(const struct wire_decision_view *d)
                           "from", d->from, "admin", d->admin, "text", text_or_null(d->text)));
 }
 
-static void print_json(const struct pages *pages)
+static void print_log_json(const struct pages *pages)
 {
-    json_t *list = must(json_array()), *top = must(json_pack("{s:s}", "schema", "elmer.log/1"));
-    char *text;
+    json_t *list = must(json_array());
 
     for (size_t i = 0; i < pages->count; i++)
         for (size_t k = 0; k < pages->items[i].u.log.decisions.count; k++)
             json_array_append_new(list, decision_object(&pages->items[i].u.log.decisions.items[k]));
-    json_object_set_new(top, "decisions", list);
-    text = must(json_dumps(top, JSON_COMPACT));
-    puts(text);
-    free(text);
-    json_decref(top);
+    print_json("elmer.log/1", "decisions", list);
 }
 
 /* Page after page, until one says that it is the last. */
@@ -145,7 +140,7 @@ int eadmin_log(int argc, char **argv)
         return usage_error("unexpected argument '%s'", argv[optind]);
     code = ask(&pages, since_ms);
     if (code == EXIT_DONE)
-        (json ? print_json : print_table)(&pages);
+        (json ? print_log_json : print_table)(&pages);
     for (size_t i = 0; i < pages.count; i++)
         wire_message_fini(&pages.items[i]);
     free(pages.items);

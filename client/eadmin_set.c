@@ -4,11 +4,11 @@
 #include "client/eadmin.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/print_json.h"
 #include "client/table.h"
 #include "libelmer/client.h"
 
@@ -82,10 +82,9 @@ static void print_settings(const struct wire_settings *settings)
     table_fini(&table);
 }
 
-static void print_json(const struct wire_settings *settings)
+static void print_settings_json(const struct wire_settings *settings)
 {
-    json_t *list = must(json_array()), *top = must(json_pack("{s:s}", "schema", "elmer.settings/1"));
-    char *text;
+    json_t *list = must(json_array());
 
     for (size_t i = 0; i < settings->settings.count; i++) {
         const struct wire_setting_view *view = &settings->settings.items[i];
@@ -97,11 +96,7 @@ static void print_json(const struct wire_settings *settings)
             list, must(json_pack("{s:s, s:s, s:s, s:b, s:o}", "setting", view->setting, "value", view->value,
                                  "configured", view->configured, "set", view->set, "known", known)));
     }
-    json_object_set_new(top, "settings", list);
-    text = must(json_dumps(top, JSON_COMPACT));
-    puts(text);
-    free(text);
-    json_decref(top);
+    print_json("elmer.settings/1", "settings", list);
 }
 
 static int query_settings(bool json)
@@ -117,7 +112,7 @@ static int query_settings(bool json)
     result = client_call(elmer, &request, &call, ANSWER_MS, &error);
     elmer_close(elmer);
     if (result == ELMER_OK)
-        (json ? print_json : print_settings)(&settings.u.settings);
+        (json ? print_settings_json : print_settings)(&settings.u.settings);
     wire_message_fini(&settings);
     return result == ELMER_OK ? finish_output(EXIT_DONE) : say_result(result, &error);
 }

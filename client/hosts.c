@@ -4,7 +4,6 @@
 #include "client/hosts.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "client/answers.h"
 #include "client/common.h"
 #include "client/filter.h"
+#include "client/print_json.h"
 #include "client/table.h"
 #include "client/words.h"
 #include "lib/base/bytes.h"
@@ -199,16 +199,11 @@ static json_t *host_object(const struct seen *seen, const struct wire_host_view 
 
 static void show_json(const struct seen *seen)
 {
-    json_t *list = must(json_array()), *top;
-    char *text;
+    json_t *list = must(json_array());
 
     for (size_t i = 0; i < seen->nhosts; i++)
         json_array_append_new(list, host_object(seen, seen->hosts[i]));
-    top = must(json_pack("{s:s, s:o}", "schema", "elmer.hosts/1", "hosts", list));
-    text = must(json_dumps(top, JSON_COMPACT | JSON_REAL_PRECISION(6)));
-    puts(text);
-    free(text);
-    json_decref(top);
+    print_json("elmer.hosts/1", "hosts", list);
 }
 
 /* ---- asking ---- */
