@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/answers.h"
 #include "client/common.h"
 #include "client/filter.h"
 #include "client/print_json.h"
@@ -19,7 +18,7 @@
 enum { LEVELS_MAX = 16, BEFORE_MAX = 7 /* columns */, COLUMNS_MAX = BEFORE_MAX + LEVELS_MAX + 1, SMALL = 48 };
 
 struct seen {
-    const struct wire_host_view **hosts;
+    const struct elmer_host **hosts; /* those that are wanted */
     size_t nhosts;
     const struct elmer_jobs *jobs;
     size_t before; /* columns before those of levels: one more where some job has asked for memory */
@@ -35,13 +34,7 @@ static size_t share_of(const struct elmer_job *job, const char *host)
     return count;
 }
 
-/* An rsd of before has said nothing of its memory, and an elmer of before nothing at all: 0. */
-static bool known(const struct wire_host_view *host)
-{
-    return host->busy >= 0 && host->memory_bytes != 0;
-}
-
-static double outside(const struct wire_host_view *host)
+static double outside(const struct elmer_host *host)
 {
     return host->busy > host->busy_jobs ? host->busy - host->busy_jobs : 0;
 }
@@ -82,14 +75,14 @@ static char *at_level(const struct seen *seen, const char *host, int level)
     return text;
 }
 
-static const char *percent(char text[SMALL], bool there, double share)
+static const char *percent(char text[SMALL], const struct elmer_host *host, double share)
 {
     snprintf(text, SMALL, "%.0f %%", share * 100);
-    return there ? text : "";
+    return host->busy >= 0 ? text : "";
 }
 
 /* "3.1 of 15.6 GiB" */
-static const char *memory(char text[SMALL], const struct wire_host_view *host)
+static const char *memory(char text[SMALL], const struct elmer_host *host)
 {
     const double gib = 1 << 30;
 
@@ -98,7 +91,7 @@ static const char *memory(char text[SMALL], const struct wire_host_view *host)
 }
 
 /* Of what jobs may ask for there, what they have asked for: "2 GiB of 8 GiB". */
-static const char *asked(char text[2 * BYTES_TEXT + 8], const struct wire_host_view *host)
+static const char *asked(char text[2 * BYTES_TEXT + 8], const struct elmer_host *host)
 {
     char some[BYTES_TEXT], all[BYTES_TEXT];
 
@@ -107,19 +100,19 @@ static const char *asked(char text[2 * BYTES_TEXT + 8], const struct wire_host_v
     return host->memory_for_jobs_bytes > 0 && host->memory_asked_bytes > 0 ? text : "";
 }
 
-static void add_row(struct table *table, const struct seen *seen, const struct wire_host_view *host, size_t levels)
+static void add_row(struct table *table, const struct seen *seen, const struct elmer_host *host, size_t levels)
 {
     char processors[SMALL], busy[SMALL], foreign[SMALL], free_memory[SMALL], asked_memory[2 * BYTES_TEXT + 8];
     char *at[LEVELS_MAX];
     const char *cells[COLUMNS_MAX] = {host->host,
                                       host->state,
                                       processors,
-                                      percent(busy, known(host), host->busy),
-                                      percent(foreign, known(host), outside(host)),
+                                      percent(busy, host, host->busy),
+                                      percent(foreign, host, outside(host)),
                                       memory(free_memory, host),
                                       asked(asked_memory, host)};
 
-    snprintf(processors, sizeof(processors), "%" PRIu64, host->processors);
+    snprintf(processors, sizeof(processors), "%" PRIu32, host->processors);
     for (size_t i = 0; i < levels; i++)
         cells[seen->before + i] = at[i] = at_level(seen, host->host, (int)i);
     cells[seen->before + levels] = host->reason;
@@ -172,29 +165,29 @@ static json_t *bytes_or_null(int64_t bytes)
     return must(bytes > 0 ? json_integer(bytes) : json_null());
 }
 
-static json_t *asked_or_null(const struct wire_host_view *host)
+static json_t *asked_or_null(const struct elmer_host *host)
 {
     return must(host->memory_for_jobs_bytes > 0 ? json_integer((json_int_t)host->memory_asked_bytes) : json_null());
 }
 
-static json_t *share_or_null(bool there, double share)
+static json_t *share_or_null(double share)
 {
-    return must(there ? json_real(share) : json_null());
+    return must(share >= 0 ? json_real(share) : json_null());
 }
 
-static json_t *host_object(const struct seen *seen, const struct wire_host_view *host)
+static json_t *host_object(const struct seen *seen, const struct elmer_host *host)
 {
     json_t *lacks = must(json_array());
 
-    for (size_t i = 0; i < host->lacks.count; i++)
-        json_array_append_new(lacks, must(json_string(host->lacks.items[i])));
-    return must(json_pack(
-        "{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "host", host->host, "state", host->state,
-        "processors", (json_int_t)host->processors, "mode", host->mode, "reason", host->reason, "lacks", lacks, "busy",
-        share_or_null(known(host), host->busy), "busy_jobs", share_or_null(known(host), host->busy_jobs),
-        "memory_bytes", bytes_or_null(host->memory_bytes), "memory_free_bytes", bytes_or_null(host->memory_free_bytes),
-        "memory_for_jobs_bytes", bytes_or_null((int64_t)host->memory_for_jobs_bytes), "memory_asked_bytes",
-        asked_or_null(host), "jobs", jobs_array(seen, host->host)));
+    for (size_t i = 0; i < host->nlacks; i++)
+        json_array_append_new(lacks, must(json_string(host->lacks[i])));
+    return must(json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "host", host->host,
+                          "state", host->state, "processors", (json_int_t)host->processors, "mode", host->mode,
+                          "reason", host->reason, "lacks", lacks, "busy", share_or_null(host->busy), "busy_jobs",
+                          share_or_null(host->busy_jobs), "memory_bytes", bytes_or_null(host->memory_bytes),
+                          "memory_free_bytes", bytes_or_null(host->memory_free_bytes), "memory_for_jobs_bytes",
+                          bytes_or_null((int64_t)host->memory_for_jobs_bytes), "memory_asked_bytes",
+                          asked_or_null(host), "jobs", jobs_array(seen, host->host)));
 }
 
 static void show_json(const struct seen *seen)
@@ -208,20 +201,12 @@ static void show_json(const struct seen *seen)
 
 /* ---- asking ---- */
 
-static void collect(struct seen *seen, const struct answers *answers, const char *list)
+static void collect(struct seen *seen, const struct elmer_host_list *all, const char *list)
 {
-    size_t all = 0;
-
-    for (size_t i = 0; i < answers->count; i++)
-        all += answers->pages[i].u.hosts.hosts.count;
-    seen->hosts = must(calloc(all + 1, sizeof(struct wire_host_view *)));
-    for (size_t i = 0; i < answers->count; i++)
-        for (size_t k = 0; k < answers->pages[i].u.hosts.hosts.count; k++) {
-            const struct wire_host_view *host = &answers->pages[i].u.hosts.hosts.items[k];
-
-            if (!list || filter_in_list(list, host->host))
-                seen->hosts[seen->nhosts++] = host;
-        }
+    seen->hosts = must(calloc(all->count + 1, sizeof(struct elmer_host *)));
+    for (size_t i = 0; i < all->count; i++)
+        if (!list || filter_in_list(list, all->items[i].host))
+            seen->hosts[seen->nhosts++] = &all->items[i];
     seen->before = BEFORE_MAX - 1;
     for (size_t i = 0; i < seen->nhosts; i++)
         if (seen->hosts[i]->memory_asked_bytes > 0)
@@ -230,30 +215,29 @@ static void collect(struct seen *seen, const struct answers *answers, const char
 
 int hosts_show(const char *list, bool json, size_t width)
 {
-    struct wire_message request = {.type = WIRE_query_hosts};
     struct elmer_error error = {{0}};
     struct elmer_jobs *jobs = NULL;
-    struct answers answers = {.count = 0};
+    struct elmer_host_list *hosts = NULL;
     struct seen seen = {.nhosts = 0};
     struct elmer *elmer = open_elmer();
     int result;
 
     if (!elmer)
         return EXIT_REFUSED;
-    result = answers_ask(elmer, &request, WIRE_hosts, &answers, &error);
+    result = elmer_query_hosts(elmer, ANSWER_MS, &hosts, &error);
     if (result == ELMER_OK)
         result = elmer_list(elmer, true, false, ANSWER_MS, &jobs, &error);
     elmer_close(elmer);
     if (result == ELMER_OK) {
         seen.jobs = jobs;
-        collect(&seen, &answers, list);
+        collect(&seen, hosts, list);
         if (json)
             show_json(&seen);
         else
             show_table(&seen, width);
     }
     free(seen.hosts);
-    answers_free(&answers);
+    elmer_host_list_free(hosts);
     elmer_jobs_free(jobs);
     return result == ELMER_OK ? finish_output(EXIT_DONE) : say_result(result, &error);
 }

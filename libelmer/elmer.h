@@ -262,6 +262,30 @@ void elmer_explained_free(struct elmer_explained *explained);
 /* {"schema":"elmer.why/1","jobs":[...]} with this one; malloc'd, NULL when out of memory. */
 char *elmer_explained_json(const struct elmer_explained *explained);
 
+struct elmer_host {
+    const char *host;
+    const char *state;  /* up silent down drained unusable never-seen */
+    const char *reason; /* of its state, for people; may be "" */
+    uint32_t processors;
+    uint32_t jobs;            /* that have processors there */
+    const char *mode;         /* how it keeps levels: rt, idle or none; "": not known */
+    const char *const *lacks; /* what jobs have to do without there, for people */
+    size_t nlacks;
+    double busy;      /* share of its processors in the last report; -1: not known, as the next three */
+    double busy_jobs; /* of that by Elmer's jobs */
+    int64_t memory_bytes;
+    int64_t memory_free_bytes;      /* of it, available to programs */
+    uint64_t memory_for_jobs_bytes; /* that jobs may ask for there; 0: not known */
+    uint64_t memory_asked_bytes;    /* of that, what jobs there have asked for */
+};
+struct elmer_host_list {
+    const struct elmer_host *items;
+    size_t count;
+};
+/* The hosts of the cluster. The jobs on one are those of elmer_list() with processors there. Free the answer. */
+int elmer_query_hosts(struct elmer *elmer, int timeout_ms, struct elmer_host_list **hosts, struct elmer_error *error);
+void elmer_host_list_free(struct elmer_host_list *hosts);
+
 struct elmer_part {
     int64_t offset, size; /* of the part; of the whole file now */
     const char *bytes;    /* [count] any bytes; 0: nothing is there */
@@ -342,6 +366,7 @@ int elmer_history_since_begin(struct elmer *elmer, const char *user, int64_t sin
                               struct elmer_call **call, struct elmer_error *error);
 int elmer_explain_begin(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_call **call,
                         struct elmer_error *error);
+int elmer_query_hosts_begin(struct elmer *elmer, int timeout_ms, struct elmer_call **call, struct elmer_error *error);
 int elmer_read_output_begin(struct elmer *elmer, uint64_t job, uint32_t rank, bool errors, int64_t offset,
                             int timeout_ms, struct elmer_call **call, struct elmer_error *error);
 int elmer_signal_begin(struct elmer *elmer, uint64_t job, int number, int timeout_ms, struct elmer_call **call,
@@ -370,6 +395,7 @@ struct elmer_submitted *elmer_call_submitted(struct elmer_call *call);
 struct elmer_rehearsed *elmer_call_rehearsed(struct elmer_call *call);
 struct elmer_jobs *elmer_call_jobs(struct elmer_call *call);
 struct elmer_explained *elmer_call_explained(struct elmer_call *call);
+struct elmer_host_list *elmer_call_hosts(struct elmer_call *call);
 struct elmer_part *elmer_call_part(struct elmer_call *call);
 /* elmer's answer for people to cancel, kill, hold, release, top and signal; "": none. It lives as long as the call. */
 const char *elmer_call_text(const struct elmer_call *call);

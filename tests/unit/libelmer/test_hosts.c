@@ -1,0 +1,189 @@
+/* test_hosts.c - the list of hosts, of several pages, from an elmer that the test plays. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "libelmer/elmer.h"
+#include "tests/unit/peer.h"
+#include "tests/unit/scratch.h"
+
+enum { CALL_MS = 30000 };
+
+static char path[100];
+static int listener;
+static struct elmer *elmer;
+static struct channel channel;
+
+static int setup(void **state)
+{
+    char dir[64] = "/tmp/test_hosts.XXXXXX";
+    struct elmer_options options = {.socket = path};
+    (void)state;
+    assert_non_null(scratch_dir(dir));
+    snprintf(path, sizeof(path), "%s/elmer.sock", dir);
+    listener = peer_listen(path);
+    assert_int_equal(elmer_open(&options, &elmer, NULL), ELMER_OK);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    elmer_close(elmer);
+    channel_fini(&channel);
+    close(listener);
+    return 0;
+}
+
+/* When there is something to do, or a pause is over. */
+static void step(void)
+{
+    struct pollfd pollfd = {.fd = elmer_fd(elmer), .events = POLLIN};
+    int left = elmer_timeout_ms(elmer);
+    bool pause = left >= 0 && left < PEER_DEADLINE_MS;
+    int ready = poll(&pollfd, 1, pause ? left : PEER_DEADLINE_MS);
+    assert_true(pause || ready == 1);
+    elmer_step(elmer);
+}
+
+static struct elmer_call *begin(void)
+{
+    struct elmer_call *call;
+    assert_int_equal(elmer_query_hosts_begin(elmer, CALL_MS, &call, NULL), ELMER_OK);
+    return call;
+}
+
+/* The id of the request, on a new connection. */
+static uint64_t asked_for(void)
+{
+    struct wire_message request;
+    uint64_t id;
+    peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+    step();
+    request = peer_expect(&channel, WIRE_query_hosts);
+    id = request.id;
+    wire_message_fini(&request);
+    return id;
+}
+
+static void send_page(uint64_t id, struct wire_host_view *hosts, size_t count, bool more)
+{
+    struct wire_message page = {.type = WIRE_hosts, .id = id, .u.hosts = {.hosts = {hosts, count}, .more = more}};
+    peer_send(&channel, &page);
+    step();
+}
+
+/* Two pages, of which the first comes again, because the connection breaks. */
+static void of_two_pages(void **state)
+{
+    static const char *lacks[] = {"no figures"};
+    struct wire_host_view views[] = {{.host = "ws1",
+                                      .state = "up",
+                                      .processors = 4,
+                                      .mode = "rt",
+                                      .address = "",
+                                      .reason = "",
+                                      .lacks = {lacks, 1},
+                                      .busy = 0.5,
+                                      .busy_jobs = 0.25,
+                                      .memory_bytes = 8000,
+                                      .memory_free_bytes = 2000,
+                                      .refused = "",
+                                      .drained_by = "",
+                                      .drained_for = "",
+                                      .jobs = 3,
+                                      .memory_for_jobs_bytes = 6000,
+                                      .memory_asked_bytes = 1000},
+                                     {.host = "ws2",
+                                      .state = "down",
+                                      .processors = 2,
+                                      .mode = "",
+                                      .address = "",
+                                      .reason = "its link is cut",
+                                      .refused = "",
+                                      .drained_by = "",
+                                      .drained_for = ""}}; /* of which an elmer of before says no more */
+    const struct elmer_host *host;
+    struct elmer_host_list *hosts;
+    struct elmer_call *call = begin();
+    uint64_t id = asked_for();
+    (void)state;
+    send_page(id, views, 1, true);
+    channel_fini(&channel);
+    step();
+    step(); /* after the pause */
+    id = asked_for();
+    send_page(id, views, 1, true);
+    assert_int_equal(elmer_call_result(call, NULL), -1);
+    send_page(id, views + 1, 1, false);
+    assert_ptr_equal(elmer_next_ended(elmer), call);
+    assert_int_equal(elmer_call_result(call, NULL), ELMER_OK);
+    hosts = elmer_call_hosts(call);
+    assert_null(elmer_call_hosts(call)); /* once */
+    assert_null(elmer_call_jobs(call));
+    elmer_call_free(call);
+    assert_int_equal(hosts->count, 2);
+    host = &hosts->items[0];
+    assert_string_equal(host->host, "ws1");
+    assert_string_equal(host->state, "up");
+    assert_string_equal(host->reason, "");
+    assert_int_equal(host->processors, 4);
+    assert_int_equal(host->jobs, 3);
+    assert_string_equal(host->mode, "rt");
+    assert_int_equal(host->nlacks, 1);
+    assert_string_equal(host->lacks[0], "no figures");
+    assert_true(host->busy == 0.5 && host->busy_jobs == 0.25);
+    assert_int_equal(host->memory_bytes, 8000);
+    assert_int_equal(host->memory_free_bytes, 2000);
+    assert_int_equal(host->memory_for_jobs_bytes, 6000);
+    assert_int_equal(host->memory_asked_bytes, 1000);
+    host = &hosts->items[1];
+    assert_string_equal(host->host, "ws2");
+    assert_string_equal(host->reason, "its link is cut");
+    assert_int_equal(host->nlacks, 0);
+    assert_true(host->busy == -1 && host->busy_jobs == -1);
+    assert_int_equal(host->memory_bytes, -1);
+    assert_int_equal(host->memory_free_bytes, -1);
+    assert_int_equal(host->memory_for_jobs_bytes, 0);
+    elmer_host_list_free(hosts);
+    elmer_host_list_free(NULL);
+}
+
+/* An answer that nobody takes; one that is none; and one that is given up between its pages. */
+static void without_an_answer(void **state)
+{
+    struct wire_message wrong = {.type = WIRE_done, .u.done.text = ""}, request;
+    struct elmer_call *call = begin();
+    (void)state;
+    send_page(asked_for(), NULL, 0, false);
+    elmer_call_free(call);
+    call = begin();
+    request = peer_expect(&channel, WIRE_query_hosts);
+    wrong.id = request.id;
+    peer_send(&channel, &wrong);
+    step();
+    wire_message_fini(&request);
+    assert_ptr_equal(elmer_next_ended(elmer), call);
+    assert_int_equal(elmer_call_result(call, NULL), ELMER_FAILED);
+    assert_null(elmer_call_hosts(call));
+    elmer_call_free(call);
+    channel_fini(&channel);
+    call = begin();
+    send_page(asked_for(), NULL, 0, true);
+    elmer_call_free(call);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {TEST(of_two_pages), TEST(without_an_answer)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
