@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/host_pages.h"
 #include "client/print_json.h"
 #include "client/table.h"
 #include "lib/base/clock.h"
@@ -154,32 +155,6 @@ int eadmin_release(int argc, char **argv)
 
 /* ---- hosts ---- */
 
-struct hosts_answer {
-    struct wire_message *pages;
-    size_t count;
-};
-
-static void forget_pages(void *data)
-{
-    struct hosts_answer *hosts = data;
-
-    for (size_t i = 0; i < hosts->count; i++)
-        wire_message_fini(&hosts->pages[i]);
-    hosts->count = 0;
-}
-
-static int take_page(struct wire_message *answer, void *data)
-{
-    struct hosts_answer *hosts = data;
-
-    if (answer->type != WIRE_hosts)
-        return -EPROTO;
-    hosts->pages = must(reallocarray(hosts->pages, hosts->count + 1, sizeof(*hosts->pages)));
-    hosts->pages[hosts->count++] = *answer;
-    answer->memory = NULL;
-    return answer->u.hosts.more ? 1 : 0;
-}
-
 static void add_row(struct table *table, const struct wire_host_view *view)
 {
     char processors[24], until[32] = "";
@@ -194,7 +169,7 @@ static void add_row(struct table *table, const struct wire_host_view *view)
     table_add(table, cells);
 }
 
-static void print_table(const struct hosts_answer *hosts)
+static void print_table(const struct host_pages *hosts)
 {
     static const struct table_column columns[] = {{"HOST", false, true},     {"STATE", false, false},
                                                   {"CPUS", true, false},     {"MODE", false, false},
@@ -204,8 +179,8 @@ static void print_table(const struct hosts_answer *hosts)
 
     table_init(&table, columns, sizeof(columns) / sizeof(*columns));
     for (size_t i = 0; i < hosts->count; i++)
-        for (size_t k = 0; k < hosts->pages[i].u.hosts.hosts.count; k++)
-            add_row(&table, &hosts->pages[i].u.hosts.hosts.items[k]);
+        for (size_t k = 0; k < hosts->items[i].u.hosts.hosts.count; k++)
+            add_row(&table, &hosts->items[i].u.hosts.hosts.items[k]);
     table_print(&table, stdout, table_terminal_width());
     table_fini(&table);
 }
@@ -255,13 +230,13 @@ static void print_lack(const struct lack *lack, size_t hosts)
     free(text);
 }
 
-static void print_lacks(const struct hosts_answer *hosts)
+static void print_lacks(const struct host_pages *hosts)
 {
     struct lacks lacks = {.count = 0};
 
     for (size_t i = 0; i < hosts->count; i++)
-        for (size_t k = 0; k < hosts->pages[i].u.hosts.hosts.count; k++) {
-            const struct wire_host_view *view = &hosts->pages[i].u.hosts.hosts.items[k];
+        for (size_t k = 0; k < hosts->items[i].u.hosts.hosts.count; k++) {
+            const struct wire_host_view *view = &hosts->items[i].u.hosts.hosts.items[k];
 
             lacks.hosts += strcmp(view->state, "never-seen") != 0;
             for (size_t n = 0; n < view->lacks.count; n++)
@@ -305,24 +280,22 @@ static json_t *host_object(const struct wire_host_view *view)
                           : json_null()));
 }
 
-static void print_hosts_json(const struct hosts_answer *hosts)
+static void print_hosts_json(const struct host_pages *hosts)
 {
     json_t *list = must(json_array());
 
     for (size_t i = 0; i < hosts->count; i++)
-        for (size_t k = 0; k < hosts->pages[i].u.hosts.hosts.count; k++)
-            json_array_append_new(list, host_object(&hosts->pages[i].u.hosts.hosts.items[k]));
+        for (size_t k = 0; k < hosts->items[i].u.hosts.hosts.count; k++)
+            json_array_append_new(list, host_object(&hosts->items[i].u.hosts.hosts.items[k]));
     print_json("elmer.hosts/1", "hosts", list);
 }
 
 static int query_hosts(bool json)
 {
-    struct wire_message request = {.type = WIRE_query_hosts};
-    struct hosts_answer hosts = {.count = 0};
-    struct client_call call = {.take = take_page, .restart = forget_pages, .data = &hosts};
+    struct host_pages hosts = {.count = 0};
     struct elmer_error error = {{0}};
     struct elmer *elmer = open_elmer();
-    int result = elmer ? client_call(elmer, &request, &call, ANSWER_MS, &error) : ELMER_FAILED;
+    int result = elmer ? host_pages_ask(elmer, &hosts, &error) : ELMER_FAILED;
 
     elmer_close(elmer);
     if (result == ELMER_OK && json) {
@@ -331,8 +304,7 @@ static int query_hosts(bool json)
         print_table(&hosts);
         print_lacks(&hosts);
     }
-    forget_pages(&hosts);
-    free(hosts.pages);
+    host_pages_free(&hosts);
     if (!elmer)
         return EXIT_REFUSED;
     return result == ELMER_OK ? finish_output(EXIT_DONE) : say_result(result, &error);

@@ -18,7 +18,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "client/answers.h"
+#include "client/host_pages.h"
 #include "client/config_check.h"
 #include "client/doctor.h"
 #include "client/eadmin_root.h"
@@ -119,16 +119,16 @@ static bool is_meant(const struct doctor *doctor, const char *host, bool *found)
     return meant;
 }
 
-static size_t judge_hosts(struct doctor *doctor, const struct answers *answers, struct doctor_host **hosts)
+static size_t judge_hosts(struct doctor *doctor, const struct host_pages *pages, struct doctor_host **hosts)
 {
     bool *found = must(calloc((size_t)doctor->nnames + 1, sizeof(*found)));
     int64_t late = late_ms();
     size_t count = 0;
 
     *hosts = NULL;
-    for (size_t i = 0; i < answers->count; i++)
-        for (size_t k = 0; k < answers->pages[i].u.hosts.hosts.count; k++) {
-            const struct wire_host_view *view = &answers->pages[i].u.hosts.hosts.items[k];
+    for (size_t i = 0; i < pages->count; i++)
+        for (size_t k = 0; k < pages->items[i].u.hosts.hosts.count; k++) {
+            const struct wire_host_view *view = &pages->items[i].u.hosts.hosts.items[k];
 
             if (!is_meant(doctor, view->host, found))
                 continue;
@@ -148,17 +148,16 @@ static size_t judge_hosts(struct doctor *doctor, const struct answers *answers, 
 
 static void ask(struct doctor *doctor)
 {
-    struct wire_message request = {.type = WIRE_query_hosts};
-    struct answers answers = {.count = 0};
+    struct host_pages pages = {.count = 0};
     struct elmer_error error = {{0}};
     struct doctor_host *hosts = NULL;
     struct elmer *elmer = open_elmer();
     size_t count = 0;
-    int result = elmer ? answers_ask(elmer, &request, WIRE_hosts, &answers, &error) : ELMER_FAILED;
+    int result = elmer ? host_pages_ask(elmer, &pages, &error) : ELMER_FAILED;
 
     if (result == ELMER_OK) {
         finding_add(&doctor->findings, FINDING_GOOD, "", "elmer", "answers");
-        count = judge_hosts(doctor, &answers, &hosts);
+        count = judge_hosts(doctor, &pages, &hosts);
     } else {
         finding_add(&doctor->findings, FINDING_BAD, "", "elmer", "%s", elmer ? error.text : "out of memory");
     }
@@ -168,7 +167,7 @@ static void ask(struct doctor *doctor)
     else if (count > 0 && !doctor->no_jobs)
         doctor_try(&doctor->findings, elmer, hosts, count);
     free(hosts);
-    answers_free(&answers);
+    host_pages_free(&pages);
     elmer_close(elmer);
 }
 
