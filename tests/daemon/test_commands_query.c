@@ -198,6 +198,26 @@ static void test_hosts(void **data)
     check_schema(w, TOP_SRCDIR);
 }
 
+static void test_settings(void **data)
+{
+    static const char *known[] = {"v1", "v2"};
+    struct wire_setting_view view = {"allocator", "v2", "v1", true, {known, 2}};
+    struct wire_message settings = {.type = WIRE_settings, .u.settings.settings = {&view, 1}}, query;
+    struct world *w = *data;
+
+    RUN(w, "eadmin", "show", "--json");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query_settings);
+    settings.id = query.id;
+    peer_send(&w->elmer, &settings);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text,
+                        "{\"schema\":\"elmer.settings/1\",\"settings\":[{\"setting\":\"allocator\",\"value\":\"v2\","
+                        "\"configured\":\"v1\",\"set\":true,\"known\":[\"v1\",\"v2\"]}]}\n");
+    check_schema(w, TOP_SRCDIR);
+}
+
 /* Columns that do not fit together are refused, and nothing beyond them is read. */
 static void test_lines_that_do_not_fit(void **data)
 {
@@ -450,6 +470,7 @@ int main(void)
         WITH_ELMER(test_tables),
         WITH_ELMER(test_tables_of_old_daemons),
         WITH_ELMER(test_hosts),
+        WITH_ELMER(test_settings),
         WITH_ELMER(test_lines_that_do_not_fit),
         WITH_ELMER(test_line_without_reason),
         WITH_ELMER(test_lists),
