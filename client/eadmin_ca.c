@@ -242,7 +242,8 @@ static const char *port_of(const char *listen)
 char *eadmin_address(const struct settings *settings)
 {
     struct address address;
-    bool known = settings->listen && address_parse(settings->listen, &address, NULL) == 0 && strcmp(address.host, "*");
+    bool known =
+        settings->listen && address_parse(settings->listen, &address, NULL) == 0 && strcmp(address.host, "*") != 0;
     const char *host = known ? address.host : settings->name, *port = port_of(settings->listen);
 
     if (strchr(host, ':'))

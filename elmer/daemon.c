@@ -354,7 +354,7 @@ int daemon_run(struct settings *settings, struct err *err)
         int result = run_once(settings, *before.text, &began, err);
         if (!result || began || daemon_is_hopeless(result))
             return result;
-        if (strcmp(err->text, before.text))
+        if (strcmp(err->text, before.text) != 0)
             log_warning("elmer cannot begin: %s; it tries again every %d s", err->text, NOTIFY_WAIT_S);
         before = *err;
         if (notify_wait(err->text)) {

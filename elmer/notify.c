@@ -38,7 +38,7 @@ static void on_status(struct deadline *deadline)
     struct notify *n = CONTAINER_OF(deadline, struct notify, status);
     char text[sizeof(n->last)];
     n->describe(text, sizeof(text), n->data);
-    if (strcmp(text, n->last)) {
+    if (strcmp(text, n->last) != 0) {
         memcpy(n->last, text, sizeof(text));
         sd_notifyf(0, "STATUS=%s", text);
     }

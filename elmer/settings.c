@@ -188,7 +188,7 @@ static int set_allocator(void *config, const char *sub, const char *value, struc
 static int set_topology(void *config, const char *sub, const char *value, struct err *err)
 {
     (void)sub;
-    if (strcmp(value, "none") && strcmp(value, "cube"))
+    if (strcmp(value, "none") != 0 && strcmp(value, "cube") != 0)
         return err_set(err, -EINVAL, "unknown topology; known are: none cube");
     ((struct settings *)config)->core.topology = *value == 'c' ? TOPOLOGY_CUBE : TOPOLOGY_NONE;
     return 0;

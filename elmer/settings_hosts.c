@@ -17,7 +17,7 @@ enum { MAX_HOSTS = 65535 };
 static struct host_settings *find_host(struct settings *s, const char *name)
 {
     for (size_t i = 0; i < s->nhosts; i++)
-        if (!strcmp(s->hosts[i].name, name))
+        if (strcmp(s->hosts[i].name, name) == 0)
             return &s->hosts[i];
     return NULL;
 }

@@ -20,7 +20,7 @@ static struct settings_given *find_given(struct settings *s, const struct ini_ke
 {
     for (size_t n = 0; n < s->ngiven; n++) {
         size_t i = (*from + n) % s->ngiven;
-        if (s->given[i].key == key && !strcmp(s->given[i].sub, sub)) {
+        if (s->given[i].key == key && strcmp(s->given[i].sub, sub) == 0) {
             *from = i;
             return &s->given[i];
         }
@@ -82,7 +82,7 @@ static bool is_live(const struct comparison *c, const struct ini_key *key, const
     if (*sub)
         return !c->fixed && !settings_host(c->running, sub);
     for (size_t i = 0; c->fixed && i < sizeof(shaped) / sizeof(*shaped); i++)
-        if (!strcmp(key->name, shaped[i]))
+        if (strcmp(key->name, shaped[i]) == 0)
             return false;
     return key->flags & (INI_LIVE | INI_LIVE_ELSEWHERE);
 }
@@ -96,7 +96,7 @@ static bool is_gone(const struct comparison *c, const char *sub)
 static void compare(struct comparison *c, const struct ini_key *key, const char *sub)
 {
     char *was = value_of(c->running, key, sub, &c->from_running), *is = value_of(c->next, key, sub, &c->from_next);
-    if (strcmp(was, is) && !is_gone(c, sub)) {
+    if (strcmp(was, is) != 0 && !is_gone(c, sub)) {
         bool live = is_live(c, key, sub);
         if (live)
             take_over(c, key, sub, is);

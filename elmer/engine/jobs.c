@@ -77,7 +77,7 @@ struct engine_job *jobs_find(const struct jobs *jobs, uint64_t id)
 struct engine_job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token)
 {
     struct engine_job *job = map_get(&jobs->by_token, hash(jobs, uid, token));
-    while (job && (job->uid != uid || job->refused || strcmp(job_submit(job)->token, token)))
+    while (job && (job->uid != uid || job->refused || strcmp(job_submit(job)->token, token) != 0))
         job = job->same_token;
     return job;
 }
@@ -314,7 +314,7 @@ void job_set_usage(struct engine_job *job, const char *host, uint32_t attempt, d
     struct record_usage usage = {host, attempt, cpu_seconds, memory_peak_bytes};
     for (size_t n = 0; n < job->nusage; n++) {
         size_t i = (job->usage_next + n) % job->nusage;
-        if (job->usage[i].attempt == attempt && !strcmp(job->usage[i].host, host)) {
+        if (job->usage[i].attempt == attempt && strcmp(job->usage[i].host, host) == 0) {
             job->usage[i] = usage;
             job->usage_next = i + 1;
             return;

@@ -87,7 +87,7 @@ static void close_links(struct host *host, const char *text)
     struct hosts *hosts = host->hosts;
     for (struct peer *peer = hosts->peers; peer; peer = peer->next) {
         const char *name = link_peer_name(peer->link);
-        if (peer->closing || (peer != host->peer && (!name || strcmp(name, settings_of(host)->name))))
+        if (peer->closing || (peer != host->peer && (!name || strcmp(name, settings_of(host)->name) != 0)))
             continue;
         if (peer->host)
             peer->host = NULL;
@@ -286,7 +286,7 @@ const char *hosts_local_address(const struct hosts *hosts, int index)
 {
     const struct peer *peer = hosts->hosts[index]->peer;
     const char *address = peer && !peer->local ? link_local_address(peer->link) : "";
-    if (!strncmp(address, "::ffff:", 7))
+    if (strncmp(address, "::ffff:", 7) == 0)
         address += 7;
     return strchr(address, ':') ? "" : address;
 }

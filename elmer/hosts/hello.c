@@ -60,7 +60,7 @@ static void note_address(struct host *host, struct peer *peer, const struct wire
     const char *address = settings_of(host)->address ? settings_of(host)->address
                           : *hello->address          ? hello->address
                                                      : link_peer_address(peer->link);
-    if (!strncmp(address, "::ffff:", 7))
+    if (strncmp(address, "::ffff:", 7) == 0)
         address += 7;
     snprintf(host->address, sizeof(host->address), "%s", strchr(address, ':') ? "" : address);
 }
@@ -115,7 +115,7 @@ static void log_up(struct host *host, const struct wire_host_hello *hello)
     else
         log_notice("host=%s is up: %d processor%s, mode %s%s%s, %s, %zu job%s there", settings_of(host)->name,
                    host->ncpus, host->ncpus == 1 ? "" : "s",
-                   strcmp(hello->mode, "rt") ? strcmp(hello->mode, "idle") ? "none" : "idle" : "rt",
+                   strcmp(hello->mode, "rt") != 0 ? strcmp(hello->mode, "idle") != 0 ? "none" : "idle" : "rt",
                    *printable ? ": " : "", printable,
                    launchers_describe(launchers_of_host(hello), launchers, sizeof(launchers)), hello->holdings.count,
                    hello->holdings.count == 1 ? "" : "s");
@@ -136,7 +136,7 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
 {
     const struct wire_host_hello *hello = &message->u.host_hello;
     const char *serial = hosts_peer_serial(peer);
-    bool rebooted = *host->boot && strcmp(host->boot, hello->boot);
+    bool rebooted = *host->boot && strcmp(host->boot, hello->boot) != 0;
     deadline_clear(host->hosts->room.deadlines, &peer->deadline);
     peer->host = host;
     host->peer = peer;
@@ -146,7 +146,7 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     free(host->refused);
     host->refused = NULL;
     snprintf(host->mode, sizeof(host->mode), "%s",
-             strcmp(hello->mode, "rt") ? strcmp(hello->mode, "idle") ? "none" : "idle" : "rt");
+             strcmp(hello->mode, "rt") != 0 ? strcmp(hello->mode, "idle") != 0 ? "none" : "idle" : "rt");
     str_printable(host->mode_reason, sizeof(host->mode_reason), hello->mode_reason, strlen(hello->mode_reason));
     snprintf(host->boot, sizeof(host->boot), "%s", hello->boot);
     note_address(host, peer, hello);
@@ -217,7 +217,7 @@ static const char *check_identity(struct peer *peer, const struct wire_host_hell
     if (index < 0)
         return "this host is not in the configuration: add its name to \"hosts = ...\" in elmer.conf and reload elmer, "
                "or join with a token that names it";
-    if (peer->local && !peer->any_host && strcmp(hello->host, hosts->settings->queue_host))
+    if (peer->local && !peer->any_host && strcmp(hello->host, hosts->settings->queue_host) != 0)
         return "the unix socket is for the host that elmer runs on, and that has another name (name = ... in "
                "elmer.conf and rsd.conf)";
     if (hello->generation > GENERATION_MAX)
@@ -240,7 +240,7 @@ void hello_received(struct peer *peer, struct wire_message *message)
     }
     if (!rate_hello(peer, host, message))
         return;
-    if (host->peer && strcmp(host->boot, message->u.host_hello.boot)) {
+    if (host->peer && strcmp(host->boot, message->u.host_hello.boot) != 0) {
         if (host->challenger)
             peer_refuse(peer, message->id, WIRE_CODE_REFUSED,
                         "another link of this host is being looked at; try again");

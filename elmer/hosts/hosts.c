@@ -260,7 +260,7 @@ static void on_host_message(struct host *host, struct wire_message *message)
 {
     struct hosts *hosts = host->hosts;
     if (message->type == WIRE_relay || message->type == WIRE_relay_closed || message->type == WIRE_relay_room) {
-        bool here = !strcmp(settings_of(host)->name, hosts->settings->queue_host);
+        bool here = strcmp(settings_of(host)->name, hosts->settings->queue_host) == 0;
         hosts->callbacks.on_relay(host->index, here, message, hosts->data);
     } else if (message->type == WIRE_renew) {
         hosts->callbacks.on_certificate(host->peer, host->index, message, hosts->data);

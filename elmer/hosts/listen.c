@@ -69,7 +69,7 @@ static void look_again(struct hosts *hosts)
 static void wait_for_better(struct hosts *hosts, const char *why)
 {
     look_again(hosts);
-    if (hosts->listen_failure && !strcmp(hosts->listen_failure, why))
+    if (hosts->listen_failure && strcmp(hosts->listen_failure, why) == 0)
         return;
     log_warning("other hosts cannot link: %s; elmer tries again every %d s", why, RETRY_MS / 1000);
     free(hosts->listen_failure);

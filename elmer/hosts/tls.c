@@ -88,14 +88,15 @@ bool hosts_too_many(struct hosts *hosts, const char *name)
 {
     int count = 0;
     for (const struct peer *peer = hosts->peers; peer; peer = peer->next)
-        count += !peer->host && !peer->local && link_peer_name(peer->link) && !strcmp(link_peer_name(peer->link), name);
+        count +=
+            !peer->host && !peer->local && link_peer_name(peer->link) && strcmp(link_peer_name(peer->link), name) == 0;
     return count >= UNNAMED_MAX;
 }
 
 char *hosts_wrong_name(const struct peer *peer, const char *name)
 {
     const char *certified = link_peer_name(peer->link);
-    if (peer->local || (certified && !strcmp(certified, name)))
+    if (peer->local || (certified && strcmp(certified, name) == 0))
         return NULL;
     return mem_format("its certificate is that of \"%s\": write name = %s into its rsd.conf, or join again under its "
                       "own name (eadmin token, rsd --join)",

@@ -26,10 +26,10 @@ const char *launch_address(const struct launch *l, int place)
 {
     struct host_facts facts = hosts_facts(l->launches->hosts, l->hosts[place]);
     const char *address = facts.address;
-    if (!*address && !strcmp(facts.name, l->launches->settings->queue_host))
+    if (!*address && strcmp(facts.name, l->launches->settings->queue_host) == 0)
         for (int i = 0; i < l->nhosts && !*address; i++)
             address = hosts_local_address(l->launches->hosts, l->hosts[i]);
-    return strncmp(address, "127.", 4) ? address : "";
+    return strncmp(address, "127.", 4) != 0 ? address : "";
 }
 
 /* An older one takes it for a variable that nobody has signed. */

@@ -31,7 +31,7 @@ static uint64_t key_of(const char *serial)
 const struct certificate *certificates_find(const struct certificates *c, const char *serial)
 {
     const struct certificate *found = map_get(&c->by_serial, key_of(serial));
-    return found && !strcmp(found->serial, serial) ? found : NULL;
+    return found && strcmp(found->serial, serial) == 0 ? found : NULL;
 }
 
 static void note_newest(struct certificates *c, struct certificate *certificate)
@@ -107,7 +107,7 @@ size_t certificates_revoke(struct certificates *c, const char *host, const char 
     size_t cursor = 0, count = 0;
     int index = core_host_by_name(engine_core(c->engine), host);
     for (struct certificate *each; (each = map_next(&c->by_serial, &cursor));) {
-        if (each->revoked_ms || strcmp(each->host, host) || (except && !strcmp(each->serial, except)))
+        if (each->revoked_ms || strcmp(each->host, host) != 0 || (except && strcmp(each->serial, except) == 0))
             continue;
         revoke_one(c, each);
         count++;
@@ -124,7 +124,7 @@ void certificates_shown(struct certificates *c, const char *serial)
     if (!shown)
         return;
     for (struct certificate *each; (each = map_next(&c->by_serial, &cursor));) {
-        if (each->revoked_ms || strcmp(each->host, shown->host) || each->issued_ms >= shown->issued_ms)
+        if (each->revoked_ms || strcmp(each->host, shown->host) != 0 || each->issued_ms >= shown->issued_ms)
             continue;
         revoke_one(c, each);
         count++;
@@ -144,7 +144,7 @@ int certificates_judge(const struct certificates *c, const char *host, const cha
 {
     const struct certificate *found = certificates_find(c, serial);
     char when[32];
-    if (!found || strcmp(found->host, host))
+    if (!found || strcmp(found->host, host) != 0)
         return err_set(err, -EACCES,
                        "the certificate of %s is not one that this elmer has passed on: join again, with a token of "
                        "`eadmin token` on the queue host",

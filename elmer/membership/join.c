@@ -202,7 +202,7 @@ static int read_facts(struct join *join, const char *text, struct err *err)
 {
     struct pki_certificate facts;
     int result = pki_inspect(text, &facts, err);
-    if (!result && (strcmp(facts.name, join->host) || !facts.client))
+    if (!result && (strcmp(facts.name, join->host) != 0 || !facts.client))
         result = err_set(err, -EINVAL, "the signer made a certificate for \"%s\"", facts.name);
     if (result)
         return result;
@@ -312,7 +312,7 @@ static void begin_join(struct join *join)
                        "...\" in elmer.conf on the queue host and restart elmer, or join under a name that is there "
                        "(--name)",
                        m->host);
-    } else if (!strcmp(m->host, joins->settings->queue_host)) {
+    } else if (strcmp(m->host, joins->settings->queue_host) == 0) {
         refuse_because(
             join,
             "%s is the queue host: its rsd needs no certificate (leave \"elmer = ...\" out of its rsd.conf); "

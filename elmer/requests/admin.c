@@ -57,7 +57,7 @@ void admin_query_hosts(struct request *request)
 
 static bool is_queue_host(const struct request *request, const char *host)
 {
-    return !strcmp(host, request->requests->settings->queue_host);
+    return strcmp(host, request->requests->settings->queue_host) == 0;
 }
 
 /* It is on disk. */

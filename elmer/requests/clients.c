@@ -333,7 +333,7 @@ static bool user_valid(const char *user)
 {
     char printable[256];
     return *user && strlen(user) < 256 && !strpbrk(user, "/: ") &&
-           !strcmp(str_printable(printable, sizeof(printable), user, strlen(user)), user);
+           strcmp(str_printable(printable, sizeof(printable), user, strlen(user)), user) == 0;
 }
 
 /* The client that sends this; NULL with the text why not. */
@@ -342,7 +342,7 @@ static struct client *find_relayed(struct clients *clients, int host, bool queue
 {
     struct map *map = &clients->relayed[host];
     struct client *client = map_get(map, relay->client);
-    if (client && client->uid == relay->uid && !strcmp(client->user, relay->user)) {
+    if (client && client->uid == relay->uid && strcmp(client->user, relay->user) == 0) {
         client->may_vouch = clients->requests->settings->hosts[host].admin; /* a reload may have taken that back */
         return client;
     }

@@ -102,7 +102,7 @@ static bool may_be_noted(const char *what)
 {
     static const char *const words[] = {"backed-up", "shut-down", "rebooted", "token-made"};
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-        if (!strcmp(what, words[i]))
+        if (strcmp(what, words[i]) == 0)
             return true;
     return false;
 }

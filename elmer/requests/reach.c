@@ -34,9 +34,9 @@ static void on_reached(uint64_t number, const struct launches_reached *reached, 
     struct wire_message message = {.type = WIRE_reached, .id = request->id};
     const char *name = engine_host_name(request->requests->room.engine, reached->place);
     const char *from = request->client ? client_host_name(request->client) : "";
-    bool here = !strcmp(from, name);
+    bool here = strcmp(from, name) == 0;
     const char *address = here ? "" : reached->address;
-    if (!here && !*address && !strcmp(name, request->requests->settings->queue_host))
+    if (!here && !*address && strcmp(name, request->requests->settings->queue_host) == 0)
         address = queue_address(request->requests, from);
     message.u.reached.attempt = reached->attempt;
     message.u.reached.address = address;

@@ -85,7 +85,7 @@ static void default_name(struct wire_submit *submit, char *name, size_t size)
     for (char *c = name; *c; c++)
         if (*c == '/')
             *c = '_';
-    if (!strcmp(name, ".") || !strcmp(name, ".."))
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         *name = '_';
     submit->name = name;
 }
@@ -258,7 +258,7 @@ static const char *memory_note(const struct request *request, const struct recor
     for (uint32_t i = 0; out && i < record->nprocessors; i++) {
         const char *name = record->processors[i].host;
         int host = core_host_by_name(engine_core(requests->room.engine), name);
-        if (!strcmp(name, last) || host < 0 || hosts_facts(requests->hosts, host).limits_memory)
+        if (strcmp(name, last) == 0 || host < 0 || hosts_facts(requests->hosts, host).limits_memory)
             continue;
         if (count++ < NOTED)
             fprintf(out, "%s%s", count > 1 ? ", " : "", name);

@@ -21,7 +21,7 @@ enum { START_COST = 500 << 10, SUBMIT_COST = 720 << 10 };
 static int check_printable(const char *what, const char *text, struct err *err)
 {
     char printable[4 * 4096 + 16];
-    if (strcmp(str_printable(printable, sizeof(printable), text, strlen(text)), text))
+    if (strcmp(str_printable(printable, sizeof(printable), text, strlen(text)), text) != 0)
         return err_set(err, -1, "%s contains control characters: \"%.200s\"", what, printable);
     return 0;
 }
@@ -109,7 +109,7 @@ static int check_terminal(const struct wire_submit *submit, struct err *err)
         value = variable_value(submit->environment.items[i], TERMINAL_VARIABLE);
     if (!*submit->terminal && !value)
         return 0;
-    if (!value || strcmp(value, submit->terminal))
+    if (!value || strcmp(value, submit->terminal) != 0)
         return err_set(err, -1, "the variable %s is Elmer's own: ask for a terminal with --pty", TERMINAL_VARIABLE);
     if (!terminal_is_known(submit->terminal))
         return err_set(err, -1, "this elmer knows no terminal of the kind \"%.16s\"", submit->terminal);
@@ -143,7 +143,7 @@ int submit_check(const struct requests_settings *settings, const struct wire_sub
         return err_set(err, -1, "the directory \"%.200s\" is not absolute", submit->dir);
     if (!*submit->token)
         return err_set(err, -1, "the submission has no token");
-    if (strchr(submit->name, '/') || !strcmp(submit->name, ".") || !strcmp(submit->name, ".."))
+    if (strchr(submit->name, '/') || strcmp(submit->name, ".") == 0 || strcmp(submit->name, "..") == 0)
         return err_set(err, -1, "the name \"%.200s\" cannot be part of a file name: leave out '/'", submit->name);
     int result = 0;
     JOB_FIELDS(CHECK_ASKED, JOB_NONE, JOB_NONE)

@@ -175,7 +175,7 @@ static void forget_idle(struct users *users)
 static bool is_answer(const struct entry *entry, const char *vouched)
 {
     return !entry->questions && mono_ms(mono_now()) < entry->until_ms &&
-           (!*vouched || *entry->user.name || !strcmp(entry->user.vouched, vouched));
+           (!*vouched || *entry->user.name || strcmp(entry->user.vouched, vouched) == 0);
 }
 
 bool users_known_admin(const struct users *users, uint32_t uid)
@@ -187,10 +187,10 @@ bool users_known_admin(const struct users *users, uint32_t uid)
 const char *users_conflict(const struct user *user, const char *name, const char *host, char *text, size_t size)
 {
     static const char advice[] = "make the users of the hosts and of the queue host agree";
-    if (*user->name && strcmp(user->name, name))
+    if (*user->name && strcmp(user->name, name) != 0)
         snprintf(text, size, "user %s has uid %" PRIu32 " on %s, which is the uid of %s on the queue host: %s", name,
                  user->uid, host, user->name, advice);
-    else if (!*user->name && user->another && !strcmp(user->vouched, name))
+    else if (!*user->name && user->another && strcmp(user->vouched, name) == 0)
         snprintf(text, size, "user %s has uid %" PRIu32 " on %s, and another one on the queue host: %s", name,
                  user->uid, host, advice);
     else

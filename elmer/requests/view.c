@@ -19,7 +19,7 @@ enum { LOST_SHOWN = 3, AFTER_SHOWN = 3 };
 bool submit_is_machine(const struct wire_submit *submit)
 {
     const char *command = submit->command.count == 1 ? submit->command.items[0] : "", *slash = strrchr(command, '/');
-    return slash && !strcmp(slash, strrchr(JOB_MACHINE, '/'));
+    return slash && strcmp(slash, strrchr(JOB_MACHINE, '/')) == 0;
 }
 
 static const char *exit_text(const struct record *r, char *text, size_t size)
@@ -75,7 +75,8 @@ static const char *lease_text(const struct record *r, char *text, size_t size)
         return "";
     fprintf(out, "attempt %" PRIu32 " may still run on ", r->attempt);
     for (uint32_t i = 0; i < r->nlost && i < LOST_SHOWN; i++)
-        fprintf(out, "%s%s", i ? " " : "", strcmp(r->lost[i], RECORD_UNKNOWN_HOST) ? r->lost[i] : "a removed host");
+        fprintf(out, "%s%s", i ? " " : "",
+                strcmp(r->lost[i], RECORD_UNKNOWN_HOST) != 0 ? r->lost[i] : "a removed host");
     if (r->nlost > LOST_SHOWN)
         fprintf(out, " and %" PRIu32 " more", r->nlost - LOST_SHOWN);
     if (r->lost_ms >= 0)
@@ -310,7 +311,7 @@ static void add_usage_of(const struct record *r, const char *host, struct wire_j
 {
     for (size_t i = 0; i < r->nusage; i++) {
         const struct record_usage *usage = &r->usage[i];
-        bool fits = usage->attempt == r->attempt && (!host || !strcmp(usage->host, host));
+        bool fits = usage->attempt == r->attempt && (!host || strcmp(usage->host, host) == 0);
         for (size_t k = 0; fits && k < view->usage.count; k++)
             fits = strcmp(view->usage.items[k].host, usage->host) != 0;
         if (fits)

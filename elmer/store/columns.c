@@ -68,7 +68,7 @@ static void bind_state(sqlite3_stmt *s, int at, const struct record *r)
 static int read_state(sqlite3_stmt *s, int at, struct record *r)
 {
     const char *state = (const char *)sqlite3_column_text(s, at);
-    for (r->state = 0; state && r->state < JOB_STATE_COUNT && strcmp(state, job_state_name(r->state));)
+    for (r->state = 0; state && r->state < JOB_STATE_COUNT && strcmp(state, job_state_name(r->state)) != 0;)
         r->state++;
     return state && r->state < JOB_STATE_COUNT ? 0 : -EBADMSG;
 }
@@ -81,7 +81,7 @@ static void bind_reason(sqlite3_stmt *s, int at, const struct record *r)
 static int read_reason(sqlite3_stmt *s, int at, struct record *r)
 {
     const char *reason = (const char *)sqlite3_column_text(s, at);
-    for (r->reason = 0; reason && r->reason < REASON_COUNT && strcmp(reason, reason_name(r->reason));)
+    for (r->reason = 0; reason && r->reason < REASON_COUNT && strcmp(reason, reason_name(r->reason)) != 0;)
         r->reason++;
     return reason && r->reason < REASON_COUNT ? 0 : -EBADMSG;
 }

@@ -16,7 +16,7 @@ int sql_check(sqlite3 *db, struct err *err)
     const char *text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
     if (step != SQLITE_ROW)
         result = sql_fail(db, step & 0xff, "check", err);
-    else if (!text || strcmp(text, "ok"))
+    else if (!text || strcmp(text, "ok") != 0)
         result = err_set(err, -EUCLEAN, "%s", text ? text : "check failed");
     sqlite3_finalize(statement);
     return result;

@@ -61,7 +61,7 @@ struct wire_strs record_cluster_hosts(const struct record *r, struct arena *memo
 {
     struct wire_strs hosts = {arena_array(memory, r->nprocessors, sizeof(char *)), 0};
     for (uint32_t i = 0; i < r->nprocessors; i++)
-        if (!hosts.count || strcmp(hosts.items[hosts.count - 1], r->processors[i].host))
+        if (!hosts.count || strcmp(hosts.items[hosts.count - 1], r->processors[i].host) != 0)
             hosts.items[hosts.count++] = r->processors[i].host;
     return hosts;
 }

@@ -46,7 +46,7 @@ void batch_add_certificate(struct batch *batch, const struct certificate *certif
 void batch_add_host(struct batch *batch, const struct host_row *host)
 {
     size_t place = 0;
-    while (place < batch->nhosts && strcmp(batch->hosts[place].name, host->name))
+    while (place < batch->nhosts && strcmp(batch->hosts[place].name, host->name) != 0)
         place++;
     if (place == batch->nhosts) {
         batch->hosts = mem_grow(batch->hosts, &batch->hosts_room, batch->nhosts + 1, sizeof(*batch->hosts));
@@ -58,7 +58,7 @@ void batch_add_host(struct batch *batch, const struct host_row *host)
 void batch_add_setting(struct batch *batch, const struct setting_row *setting)
 {
     size_t place = 0;
-    while (place < batch->nsettings && strcmp(batch->settings[place].name, setting->name))
+    while (place < batch->nsettings && strcmp(batch->settings[place].name, setting->name) != 0)
         place++;
     if (place == batch->nsettings) {
         batch->settings =

@@ -28,7 +28,7 @@ bool lease_option(struct sup *sup, const char *option)
     char text[64];
     uint64_t lease_ms, contact_ms;
     char *comma;
-    if (strncmp(option, name, sizeof(name) - 1) || strlen(option) >= sizeof(text))
+    if (strncmp(option, name, sizeof(name) - 1) != 0 || strlen(option) >= sizeof(text))
         return false;
     snprintf(text, sizeof(text), "%s", option + sizeof(name) - 1);
     comma = strchr(text, ',');

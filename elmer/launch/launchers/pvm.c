@@ -99,7 +99,7 @@ static struct launch_process helper_process(const struct launch *l, uint32_t num
                                    .argv = {argv, count},
                                    .output = "",
                                    .errors = "",
-                                   .capture = !strcmp(role, "pvmd")};
+                                   .capture = strcmp(role, "pvmd") == 0};
 }
 
 static void start_master(struct launch *l)
@@ -159,7 +159,7 @@ static void environment(const struct launch *l, const struct launch_process *p, 
     list->items[count++] = arena_format(memory, "PVM_WD=%s", job_submit(l->job)->dir);
     list->items[count++] = "PVM_RSH=/bin/false"; /* nothing leaves the job's hosts, whatever happens to its hoster */
     list->items[count++] = arena_format(memory, "PVMDLOGMAX=%d", PVM_LOG_BYTES);
-    if (socket && strcmp(p->role, "pvmd"))
+    if (socket && strcmp(p->role, "pvmd") != 0)
         list->items[count++] = arena_format(memory, "PVMSOCK=%s", socket);
     list->count = count;
 }
