@@ -33,7 +33,7 @@ static const char *value_of(const struct wire_start *start, const char *name)
 {
     size_t length = strlen(name);
     for (size_t i = 0; i < start->environment.count; i++)
-        if (!strncmp(start->environment.items[i], name, length) && start->environment.items[i][length] == '=')
+        if (strncmp(start->environment.items[i], name, length) == 0 && start->environment.items[i][length] == '=')
             return start->environment.items[i] + length + 1;
     return "";
 }

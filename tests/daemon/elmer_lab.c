@@ -389,7 +389,8 @@ void host_line(struct fake *host, uint64_t job, uint32_t attempt, uint64_t proce
 void host_exited(struct fake *host, uint64_t job, uint32_t attempt, uint64_t process, const char *role, int status,
                  int signal)
 {
-    assert_true(!strcmp(role, "command") || !strcmp(role, "pvmd") || !strcmp(role, "agent")); /* rsd knows no other */
+    assert_true(strcmp(role, "command") == 0 || strcmp(role, "pvmd") == 0 ||
+                strcmp(role, "agent") == 0); /* rsd knows no other */
     struct wire_message message = {
         .type = WIRE_exited,
         .u.exited = {
@@ -455,7 +456,7 @@ void lab_query_until(struct fake *host, uint64_t job, const char *state, struct 
 {
     for (int64_t deadline = mono_now_ms() + LAB_WAIT_MS; mono_now_ms() < deadline; nap()) {
         lab_query(host, job, message);
-        if (!strcmp(message->u.jobs.jobs.items[0].state, state))
+        if (strcmp(message->u.jobs.jobs.items[0].state, state) == 0)
             return;
         wire_message_fini(message);
     }

@@ -13,7 +13,7 @@ static const char *find(const struct wire_strs *environment, const char *name)
 {
     const char *value = NULL;
     for (size_t i = 0; i < environment->count; i++)
-        if (!strncmp(environment->items[i], name, strlen(name)) && environment->items[i][strlen(name)] == '=') {
+        if (strncmp(environment->items[i], name, strlen(name)) == 0 && environment->items[i][strlen(name)] == '=') {
             assert_null(value); /* only once */
             value = environment->items[i] + strlen(name) + 1;
         }

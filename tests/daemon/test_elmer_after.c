@@ -40,7 +40,7 @@ static void expect(struct fake *host, uint64_t job, const char *state, const cha
     struct wire_message answer;
     lab_query_until(host, job, state, &answer);
     assert_string_equal(only(&answer)->reason_code, code);
-    if (strcmp(only(&answer)->reason, reason))
+    if (strcmp(only(&answer)->reason, reason) != 0)
         fail_msg("job %llu: \"%s\", not \"%s\"", (unsigned long long)job, only(&answer)->reason, reason);
     wire_message_fini(&answer);
 }

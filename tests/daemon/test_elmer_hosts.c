@@ -175,7 +175,7 @@ static const struct wire_host_view *host_view(struct fake *host, const char *nam
     host_relay(host, 1, 0, "root", &m);
     host_expect_relayed(host, 1, WIRE_hosts, answer);
     for (size_t i = 0; i < answer->u.hosts.hosts.count; i++)
-        if (!strcmp(answer->u.hosts.hosts.items[i].host, name))
+        if (strcmp(answer->u.hosts.hosts.items[i].host, name) == 0)
             return &answer->u.hosts.hosts.items[i];
     fail_msg("%s is not shown", name);
     return NULL;

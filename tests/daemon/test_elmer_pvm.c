@@ -20,7 +20,7 @@ struct pair {
 static const char *find(const struct wire_strs *environment, const char *name)
 {
     for (size_t i = 0; i < environment->count; i++)
-        if (!strncmp(environment->items[i], name, strlen(name)) && environment->items[i][strlen(name)] == '=')
+        if (strncmp(environment->items[i], name, strlen(name)) == 0 && environment->items[i][strlen(name)] == '=')
             return environment->items[i] + strlen(name) + 1;
     return "(none)";
 }

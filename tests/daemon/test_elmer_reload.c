@@ -34,7 +34,7 @@ static void state_of(struct fake *asker, const char *name, char *state, size_t s
     host_expect_relayed(asker, 1, WIRE_hosts, &answer);
     state[0] = 0;
     for (size_t i = 0; i < answer.u.hosts.hosts.count; i++)
-        if (!strcmp(answer.u.hosts.hosts.items[i].host, name))
+        if (strcmp(answer.u.hosts.hosts.items[i].host, name) == 0)
             snprintf(state, size, "%s", answer.u.hosts.hosts.items[i].state);
     wire_message_fini(&answer);
 }
@@ -43,7 +43,7 @@ static void state_of(struct fake *asker, const char *name, char *state, size_t s
 static void await_state(struct fake *asker, const char *name, const char *wanted)
 {
     char state[20] = "?";
-    for (int i = 0; i < 2000 && strcmp(state, wanted); i++)
+    for (int i = 0; i < 2000 && strcmp(state, wanted) != 0; i++)
         state_of(asker, name, state, sizeof(state));
     assert_string_equal(state, wanted);
 }

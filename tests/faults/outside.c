@@ -76,7 +76,7 @@ bool outside_await_state(struct world *world, uint64_t id, const char *state)
     int64_t deadline = world_now_ms() + WAIT_MS;
     struct seen seen = {.exit_status = -1};
     while (world_now_ms() < deadline && world_tend(world)) {
-        if (outside_query(id, &seen) && !strcmp(seen.state, state))
+        if (outside_query(id, &seen) && strcmp(seen.state, state) == 0)
             return true;
         world_pause();
     }
@@ -124,7 +124,7 @@ int outside_goes_on(struct world *world)
           "status %d, %s", seen.exit_status, seen.reason);
     CHECK(outside_await_state(world, 2, "done") && outside_query(2, &seen) && seen.exit_status == 7, "status %d, %s",
           seen.exit_status, seen.reason);
-    CHECK(outside_query(1, &seen) && !strcmp(seen.state, "running"), "%s", seen.state);
+    CHECK(outside_query(1, &seen) && strcmp(seen.state, "running") == 0, "%s", seen.state);
     CHECK(world->elmer_starts == 1 && world->rsd_starts == HOSTS, "somebody was started again");
     printf("# back after %" PRId64 " ms\n", world_now_ms() - begin_ms);
     return 0;
@@ -222,7 +222,7 @@ static int rsd_without_descriptors(struct world *world, void *data)
     int64_t deadline = world_now_ms() + WAIT_MS;
     while (outside_query(third, &seen) && strcmp(seen.reason, "start-failed") != 0 && world_now_ms() < deadline)
         world_pause();
-    CHECK(!strcmp(seen.reason, "start-failed"), "%s, %s", seen.state, seen.reason);
+    CHECK(strcmp(seen.reason, "start-failed") == 0, "%s, %s", seen.state, seen.reason);
     for (int i = 0; i < HOSTS; i++)
         limit_descriptors(world->rsd[i], RSD_USER, 1000);
     CHECK(outside_await_state(world, third, "done"), "what could not be started does not end");
@@ -370,10 +370,10 @@ static int deaf_peer(struct world *world, void *data)
         const char *kill_argv[] = {"ecancel", text, NULL};
         snprintf(text, sizeof(text), "%" PRIu64, id);
         struct seen seen;
-        if (outside_query(id, &seen) && !strcmp(seen.state, "queued"))
+        if (outside_query(id, &seen) && strcmp(seen.state, "queued") == 0)
             CHECK(world_command(world, false, out, sizeof(out), kill_argv) == 0, "%s", out);
         kill_argv[0] = "ekill";
-        if (outside_query(id, &seen) && !strcmp(seen.state, "running"))
+        if (outside_query(id, &seen) && strcmp(seen.state, "running") == 0)
             CHECK(world_command(world, false, out, sizeof(out), kill_argv) == 0, "%s", out);
     }
     return outside_goes_on(world);

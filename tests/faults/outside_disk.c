@@ -51,7 +51,7 @@ int outside_disk_full(struct world *world, void *data)
     outside_touch(WORLD "/work/end"); /* ends while nothing can be written */
     CHECK(outside_await_file(world, WORLD "/work/over"), "the second job was harmed");
     struct seen seen;
-    CHECK(outside_query(1, &seen) && !strcmp(seen.state, "running"), "%s", seen.state);
+    CHECK(outside_query(1, &seen) && strcmp(seen.state, "running") == 0, "%s", seen.state);
     CHECK(outside_query(2, &seen) && strcmp(seen.state, "done") != 0, "an end was shown that was not on disk");
     CHECK(unlink(WORLD "/store/filler") == 0, "filler");
     return outside_goes_on(world);
@@ -191,7 +191,7 @@ static int has_result(struct world *world, uint64_t id, int exit_status)
 {
     struct seen seen;
     CHECK(outside_await_state(world, id, "done") && outside_query(id, &seen), "%s", seen.state);
-    CHECK(!strcmp(seen.reason, "exited") && seen.exit_status == exit_status, "job %" PRIu64 ": %s, status %d", id,
+    CHECK(strcmp(seen.reason, "exited") == 0 && seen.exit_status == exit_status, "job %" PRIu64 ": %s, status %d", id,
           seen.reason, seen.exit_status);
     CHECK(seen.usage > 0, "job %" PRIu64 " has used no CPU", id);
     return 0;
@@ -239,7 +239,7 @@ int outside_result_kept(struct world *world, void *data)
     int fd = open(WORLD "/work/marks", O_RDONLY | O_CLOEXEC);
     CHECK(fd >= 0 && read(fd, marks, sizeof(marks) - 1) > 0, "no marks");
     close(fd);
-    CHECK(!strcmp(marks, "begin\nend\n"), "it has run more than once: %s", marks);
+    CHECK(strcmp(marks, "begin\nend\n") == 0, "it has run more than once: %s", marks);
     world->elmer_starts = 1;
     world->rsd_starts = HOSTS;
     return outside_goes_on(world);

@@ -92,8 +92,8 @@ int outside_many_jobs(struct world *world, void *data)
            " ms of CPU time\n",
            WAITING + 1, ENDED, world_now_ms() - begin, cost);
     CHECK(cost > 0 && cost <= COST_MS, "the start takes too long");
-    CHECK(outside_query(1000 + ENDED + WAITING - 1, &seen) && !strcmp(seen.state, "queued"), "%s", seen.state);
-    CHECK(outside_query(1000 + ENDED - 1, &seen) && !strcmp(seen.state, "done"), "%s", seen.state);
-    CHECK(outside_query(1, &seen) && !strcmp(seen.state, "running"), "%s", seen.state);
+    CHECK(outside_query(1000 + ENDED + WAITING - 1, &seen) && strcmp(seen.state, "queued") == 0, "%s", seen.state);
+    CHECK(outside_query(1000 + ENDED - 1, &seen) && strcmp(seen.state, "done") == 0, "%s", seen.state);
+    CHECK(outside_query(1, &seen) && strcmp(seen.state, "running") == 0, "%s", seen.state);
     return 0;
 }

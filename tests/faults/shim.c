@@ -63,15 +63,15 @@ static void on_signal(int signal)
 
 static enum kind kind_of(int argc, const char *name)
 {
-    if (!strcmp(name, "elmer"))
+    if (strcmp(name, "elmer") == 0)
         return KIND_ELMER;
-    if (!strcmp(name, "rsd"))
+    if (strcmp(name, "rsd") == 0)
         return KIND_RSD_ROOT;
-    if (!strcmp(name, "elmer-rsd-net"))
+    if (strcmp(name, "elmer-rsd-net") == 0)
         return KIND_RSD_NET;
-    if (!strcmp(name, "elmer-spawn"))
+    if (strcmp(name, "elmer-spawn") == 0)
         return KIND_SPAWN;
-    return !strcmp(name, "elmer-supervisor") && argc == 1 ? KIND_SUPERVISOR : KIND_NONE;
+    return strcmp(name, "elmer-supervisor") == 0 && argc == 1 ? KIND_SUPERVISOR : KIND_NONE;
 }
 
 __attribute__((constructor)) static void begin(int argc, char **argv)
@@ -395,7 +395,7 @@ long syscall(long number, ...)
 static bool is_supervisor(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return control && !strcmp(slash ? slash + 1 : path, "elmer-supervisor");
+    return control && strcmp(slash ? slash + 1 : path, "elmer-supervisor") == 0;
 }
 
 int execve(const char *path, char *const argv[], char *const envp[])

@@ -70,13 +70,13 @@ static const char *base_of(const char *path)
 static bool ends_with(const char *text, const char *end)
 {
     size_t a = strlen(text), b = strlen(end);
-    return a >= b && !strcmp(text + a - b, end);
+    return a >= b && strcmp(text + a - b, end) == 0;
 }
 
 bool store_is_path(const struct control *control, const char *path)
 {
     size_t length = strlen(control->store);
-    return length > 0 && !strncmp(path, control->store, length) && path[length] == '/';
+    return length > 0 && strncmp(path, control->store, length) == 0 && path[length] == '/';
 }
 
 bool store_exists(const char *path)

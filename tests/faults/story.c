@@ -158,7 +158,7 @@ static void await(struct user *user, enum story_job job, const char *state)
         if (jobs->count != 1)
             give_up(user, "an accepted job is not known", NULL);
         take(outcome, &jobs->items[0]);
-        ended = elmer_job_ended(&jobs->items[0]) || (state && !strcmp(state, jobs->items[0].state));
+        ended = elmer_job_ended(&jobs->items[0]) || (state && strcmp(state, jobs->items[0].state) == 0);
         elmer_jobs_free(jobs);
         if (!ended && world_now_ms() > deadline)
             give_up(user, plans[job].name, NULL);
@@ -284,7 +284,7 @@ static void count_markers(struct story *story)
     FILE *file = fopen(WORLD_MARKERS, "re");
     while (file && fgets(line, sizeof(line), file))
         for (int i = 0; i < STORY_JOBS; i++)
-            if (sscanf(line, "%99[a-z].%u", name, &rank) == 2 && !strcmp(name, plans[i].name) && rank < RANKS_MAX)
+            if (sscanf(line, "%99[a-z].%u", name, &rank) == 2 && strcmp(name, plans[i].name) == 0 && rank < RANKS_MAX)
                 story->jobs[i].runs[rank]++;
     if (file)
         fclose(file);
@@ -296,9 +296,10 @@ static bool same_on_disk(struct world *world, const struct outcome *told, const 
 {
     struct outcome now = {0};
     take(&now, job);
-    if (!strcmp(now.state, told->state) && !strcmp(now.reason, told->reason) && now.exit_status == told->exit_status &&
-        now.signal == told->signal && now.tasks_ok == told->tasks_ok && now.tasks_failed == told->tasks_failed &&
-        now.time_limit_ms == told->time_limit_ms && now.memory_bytes == told->memory_bytes)
+    if (strcmp(now.state, told->state) == 0 && strcmp(now.reason, told->reason) == 0 &&
+        now.exit_status == told->exit_status && now.signal == told->signal && now.tasks_ok == told->tasks_ok &&
+        now.tasks_failed == told->tasks_failed && now.time_limit_ms == told->time_limit_ms &&
+        now.memory_bytes == told->memory_bytes)
         return true;
     err_set(&world->err, -1, "job %" PRIu64 ": the user was told %s/%s/%d, after a kill elmer says %s/%s/%d", job->id,
             told->state, told->reason, told->exit_status, now.state, now.reason, now.exit_status);
@@ -390,7 +391,7 @@ static bool as_planned(const struct outcome *o, const struct plan *plan)
         return false;
     if (plan->tasks && (o->tasks_ok != plan->ranks || o->tasks_failed))
         return false;
-    return o->id && !strcmp(o->state, plan->state) && !strcmp(o->reason, plan->reason) &&
+    return o->id && strcmp(o->state, plan->state) == 0 && strcmp(o->reason, plan->reason) == 0 &&
            (plan->exit_status < 0 || o->exit_status == plan->exit_status);
 }
 
@@ -409,7 +410,7 @@ const char *story_wrong(const struct story *story, enum kind died, char *out, si
         const struct outcome *o = &story->jobs[i];
         if (as_planned(o, &plans[i]))
             continue;
-        bool ended = o->id && (!strcmp(o->state, "done") || !strcmp(o->state, "cancelled"));
+        bool ended = o->id && (strcmp(o->state, "done") == 0 || strcmp(o->state, "cancelled") == 0);
         bool excused = died == KIND_SUPERVISOR && ended && ran_once_or_not(o) && o->reason[0];
         if (died == KIND_ELMER && i == JOB_ENDLESS && ended && ran_once_or_not(o) && o->signal == SIGTERM)
             continue;

@@ -297,7 +297,7 @@ static int one(const char *text)
     if (sscanf(text, "%19[a-z-]:%u:%d", name, &point->target, &pass) < 2 || pass < 0 || pass >= PASSES)
         return 2;
     for (int kind = 0; kind < KIND_COUNT; kind++)
-        if (!strcmp(name, kind_name((unsigned)kind)))
+        if (strcmp(name, kind_name((unsigned)kind)) == 0)
             point->kind = (enum kind)kind;
     point->unsynced = (enum unsynced)pass;
     point->sync_ignored = SYNC_IGNORE_NONE;

@@ -199,7 +199,7 @@ static void test_after_commit(void **state)
 static void fail_open(const char *line)
 {
     char text[] = "its rsd is too old";
-    if (strncmp(line, "open", 4))
+    if (strncmp(line, "open", 4) != 0)
         return;
     struct event event = {.type = EVENT_OPEN_FAILED, .host = 0, .job = 1, .attempt = 1};
     event.u.failed.reason = REASON_START_FAILED;
@@ -230,7 +230,7 @@ static void test_event_waits(void **state)
 
 static void kill_two(const char *line)
 {
-    if (strcmp(line, "order ws1"))
+    if (strcmp(line, "order ws1") != 0)
         return;
     bed.on_note = NULL;
     bed_event(EVENT_KILL, 7, 1, 0, 0);

@@ -112,7 +112,7 @@ int core_host_by_name(const struct core *core, const char *name)
 {
     (void)core;
     for (int i = 0; i < fake_engine.nhosts; i++)
-        if (!strcmp(fake_engine.hosts[i].name, name))
+        if (strcmp(fake_engine.hosts[i].name, name) == 0)
             return i;
     return -1;
 }

@@ -12,7 +12,7 @@ struct engine_job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const ch
     (void)jobs;
     for (size_t i = 0; i < fake_engine.njobs; i++) {
         struct engine_job *job = &fake_engine.jobs[i]->job;
-        if (job->uid == uid && !job->refused && !strcmp(job_submit(job)->token, token))
+        if (job->uid == uid && !job->refused && strcmp(job_submit(job)->token, token) == 0)
             return job;
     }
     return NULL;

@@ -19,7 +19,7 @@ size_t membership_revoke(struct membership *membership, const char *host)
     (void)membership;
     snprintf(fake_membership.revoked, sizeof(fake_membership.revoked), "%s", host);
     for (int i = 0; i < 4; i++) {
-        if (strcmp(fake_membership.newest[i].host, host))
+        if (strcmp(fake_membership.newest[i].host, host) != 0)
             continue;
         count += *fake_membership.newest[i].serial != 0;
         *fake_membership.newest[i].serial = 0;

@@ -22,7 +22,7 @@ const char *core_setting_name(enum core_setting setting)
 int core_setting_by_name(const char *name)
 {
     for (int i = 0; i < SETTING_COUNT; i++)
-        if (!strcmp(name, names[i]))
+        if (strcmp(name, names[i]) == 0)
             return i;
     return -1;
 }
@@ -45,7 +45,7 @@ int core_setting_count(enum core_setting setting)
 int core_setting_value_by_name(enum core_setting setting, const char *name)
 {
     for (int i = 0; i < counts[setting]; i++)
-        if (!strcmp(name, values[setting][i]))
+        if (strcmp(name, values[setting][i]) == 0)
             return i;
     return -1;
 }

@@ -21,7 +21,7 @@ static const char *reason(int host)
 
 static void begins(const char *text, const char *words)
 {
-    if (strncmp(text, words, strlen(words)))
+    if (strncmp(text, words, strlen(words)) != 0)
         fail_msg("\"%s\" does not begin with \"%s\"", text, words);
 }
 

@@ -58,7 +58,7 @@ int core_host_by_name(const struct core *core, const char *name)
 {
     (void)core;
     for (int i = 0; i < HOSTS; i++)
-        if (!strcmp(names[i], name))
+        if (strcmp(names[i], name) == 0)
             return i;
     return -1;
 }
@@ -164,7 +164,7 @@ static void note_start(const char *host, const struct wire_start *s)
         note(" %" PRIu64, s->cpus.items[i]);
     if (*s->output)
         note(" > %s", s->output);
-    if (strcmp(s->output, s->errors))
+    if (strcmp(s->output, s->errors) != 0)
         note(" 2> %s", s->errors);
     note("%s\n", s->capture ? " captured" : "");
     assert_string_equal(s->dir, "/home/alice");
@@ -288,7 +288,7 @@ void end(void)
 
 void expect(const char *lines)
 {
-    if (strcmp(f.log, lines))
+    if (strcmp(f.log, lines) != 0)
         fail_msg("expected:\n%sbut was:\n%s", lines, f.log);
     *f.log = 0;
 }
@@ -298,7 +298,7 @@ const char *variable(const char *name)
     static char value[1000];
     size_t length = strlen(name);
     for (const char *line = f.environment; *line; line = strchr(line, '\n') + 1) {
-        if (strncmp(line, name, length) || line[length] != '=')
+        if (strncmp(line, name, length) != 0 || line[length] != '=')
             continue;
         snprintf(value, sizeof(value), "%.*s", (int)strcspn(line + length + 1, "\n"), line + length + 1);
         return value;

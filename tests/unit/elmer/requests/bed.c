@@ -49,7 +49,7 @@ int __wrap_getpwnam_r(const char *name, struct passwd *passwd, char *buffer, siz
     (void)size;
     *found = NULL;
     for (size_t i = 0; i < PASSWDS; i++)
-        if (!strcmp(passwds[i].pw_name, name))
+        if (strcmp(passwds[i].pw_name, name) == 0)
             *(*found = passwd) = passwds[i];
     return 0;
 }
@@ -69,7 +69,7 @@ int __wrap_getgrouplist(const char *user, gid_t gid, gid_t *groups, int *count);
 int __wrap_getgrouplist(const char *user, gid_t gid, gid_t *groups, int *count)
 {
     assert_true(*count > 0);
-    groups[0] = strcmp(user, "carol") ? gid : ADMINS;
+    groups[0] = strcmp(user, "carol") != 0 ? gid : ADMINS;
     *count = 1;
     return 1;
 }

@@ -82,7 +82,7 @@ static void fill(struct record *r, struct wire_submit *submit)
 
 static bool same_text(const void *a, const void *b)
 {
-    return !strcmp(*(const char *const *)a, *(const char *const *)b);
+    return strcmp(*(const char *const *)a, *(const char *const *)b) == 0;
 }
 
 static bool same_words(const void *a, const void *b)
@@ -176,11 +176,11 @@ static void a_line_shows_the_same(void **state)
 static void expect_key(const char *json, const char *key, bool is_null)
 {
     char text[80];
-    snprintf(text, sizeof(text), "%s\"%s\":", strcmp(key, "id") ? "," : "{", key);
+    snprintf(text, sizeof(text), "%s\"%s\":", strcmp(key, "id") != 0 ? "," : "{", key);
     const char *at = strstr(json, text);
     if (!at)
         fail_msg("JSON has no \"%s\": %s", key, json);
-    if (!strncmp(at + strlen(text), "null", 4) != is_null)
+    if ((strncmp(at + strlen(text), "null", 4) == 0) != is_null)
         fail_msg("\"%s\" is %snull: %s", key, is_null ? "not " : "", json);
 }
 

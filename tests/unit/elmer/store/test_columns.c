@@ -97,8 +97,8 @@ static void fill_reason(void *value, size_t size, int number)
 }
 
 #define FILLER_OF(name)                                                                                                \
-    (!strcmp(#name, "state")    ? fill_state                                                                           \
-     : !strcmp(#name, "reason") ? fill_reason                                                                          \
+    (strcmp(#name, "state") == 0    ? fill_state                                                                           \
+     : strcmp(#name, "reason") == 0 ? fill_reason                                                                          \
                                 : _Generic(r->name, const char *: fill_text, default: fill_number))
 #define FILL(name)                       FILLER_OF(name)(&r->name, sizeof(r->name), ++number);
 #define FILL_KEPT(name, type, cell, ...) JOB_IF_(IS_VALUE_##cell, FILL(name))
@@ -171,7 +171,7 @@ static void expect_number(const char *name, int64_t found, int64_t wanted)
 
 static void expect_text(const char *name, const char *found, const char *wanted)
 {
-    if (strcmp(found, wanted))
+    if (strcmp(found, wanted) != 0)
         fail_msg("%s: \"%s\" went into the store and \"%s\" came out", name, wanted, found);
 }
 
@@ -244,7 +244,7 @@ static void the_store_has_these_columns(void **state)
     while (sqlite3_step(s) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(s, 0);
         size_t i = 0;
-        while (i < ncolumns && strcmp(columns[i].name, name))
+        while (i < ncolumns && strcmp(columns[i].name, name) != 0)
             i++;
         if (i == ncolumns)
             fail_msg("the column %s of the store is not in job.def", name);
@@ -284,7 +284,7 @@ static void drop_later(sqlite3 *db, int64_t schema)
     while (sqlite3_step(s) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(s, 0);
         size_t i = 0;
-        while (i < sizeof(known) / sizeof(*known) && strcmp(known[i].name, name))
+        while (i < sizeof(known) / sizeof(*known) && strcmp(known[i].name, name) != 0)
             i++;
         if (i < sizeof(known) / sizeof(*known) && known[i].schema <= schema)
             continue;

@@ -241,10 +241,10 @@ static void count_host(const struct host_row *host, void *data)
 {
     struct bed *bed = data;
     bed->answers++;
-    if (!strcmp(host->name, "ws1"))
+    if (strcmp(host->name, "ws1") == 0)
         assert_true(host->row.up && !host->row.drained && host->row.ncpus == 4);
     else
-        assert_true(!strcmp(host->name, "ws2") && !host->row.up && host->row.drained && host->row.ncpus == 0);
+        assert_true(strcmp(host->name, "ws2") == 0 && !host->row.up && host->row.drained && host->row.ncpus == 0);
 }
 
 /* The last row of each host counts. */
@@ -298,7 +298,7 @@ static void test_dropped(void **state)
 static void find_certificate(const struct certificate *certificate, void *data)
 {
     struct certificate *wanted = data;
-    if (!strcmp(certificate->serial, wanted->serial))
+    if (strcmp(certificate->serial, wanted->serial) == 0)
         *wanted = *certificate;
 }
 
