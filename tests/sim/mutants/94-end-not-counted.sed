@@ -1,2 +1,2 @@
 # array.c: how a task has ended is not written with it
-/array->info.signal = info->signal;/{n;n;d}
+/^        array_count_failed(array, info->task - 1,/{n;d}
