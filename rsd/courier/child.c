@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/run/added.h"
 #include "rsd/courier/courier.h"
 
@@ -31,11 +32,33 @@ struct pipes {
 
 /* ---- what the child does ---- */
 
-static _Noreturn void fail(enum stage stage)
+static void explain(const struct birth *birth, const struct report *report, char *text, size_t size)
+{
+    const char *why = strerror(report->error), *command = birth->start->argv.count ? birth->start->argv.items[0] : "";
+    if (report->stage == STAGE_DIR)
+        snprintf(text, size, "directory %.200s cannot be entered: %s; it must be on every host", birth->start->dir,
+                 why);
+    else if (report->stage == STAGE_CPUS)
+        snprintf(text, size, "it cannot be put on its processor: %s", why);
+    else if (birth->start->shell)
+        snprintf(text, size, "the user's shell cannot be executed: %s", why);
+    else if (report->error == ENOENT)
+        snprintf(text, size, "command not found: %.200s", command);
+    else
+        snprintf(text, size, "command %.200s cannot be executed: %s", command, why);
+}
+
+/* The courier waits for START_MS; who is later says it himself. */
+static _Noreturn void fail(const struct birth *birth, enum stage stage)
 {
     struct report report = {stage, errno};
-    ssize_t sent = write(REPORT_DESCRIPTOR, &report, sizeof(report));
-    _exit(sent == (ssize_t)sizeof(report) ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTED);
+    char text[400];
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (write(REPORT_DESCRIPTOR, &report, sizeof(report)) != (ssize_t)sizeof(report)) {
+        explain(birth, &report, text, sizeof(text));
+        dprintf(STDERR_FILENO, "elmer: %s\n", text);
+    }
+    _exit(report.error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTED);
 }
 
 static void reset_signals(void)
@@ -60,11 +83,11 @@ static int take_cpus(const struct birth *birth)
         CPU_ZERO(&one);
         CPU_SET(cpu, &one);
         if (sched_setaffinity(0, sizeof(one), &one) < 0)
-            fail(STAGE_CPUS);
+            fail(birth, STAGE_CPUS);
         return 1;
     }
     errno = ENODEV;
-    fail(STAGE_CPUS);
+    fail(birth, STAGE_CPUS);
 }
 
 static void set_number(const char *name, unsigned number)
@@ -117,7 +140,7 @@ static void take_directory(const struct birth *birth, const char *home)
     umask((mode_t)birth->start->umask);
     if (chdir(birth->start->dir) == 0 || (birth->start->home && home && chdir(home) == 0))
         return;
-    fail(STAGE_DIR);
+    fail(birth, STAGE_DIR);
 }
 
 /* 0 to 2, the report, and that of a rank of MPI: nothing else is left. */
@@ -138,8 +161,9 @@ static void take_descriptors(const struct pipes *pipes)
 }
 
 /* Its shell with the line, or to type into: then a login shell, as its name says. */
-static _Noreturn void execute(const struct run_start *start, const char *shell)
+static _Noreturn void execute(const struct birth *birth, const char *shell)
 {
+    const struct run_start *start = birth->start;
     char name[256];
     const char *slash;
     if (!start->shell)
@@ -147,11 +171,11 @@ static _Noreturn void execute(const struct run_start *start, const char *shell)
     else if (start->argv.count > 0)
         execl(shell, shell, "-c", start->argv.items[0], (char *)NULL);
     if (!start->shell || start->argv.count > 0)
-        fail(STAGE_EXEC);
+        fail(birth, STAGE_EXEC);
     slash = strrchr(shell, '/');
     snprintf(name, sizeof(name), "-%s", slash ? slash + 1 : shell);
     execl(shell, name, (char *)NULL);
-    fail(STAGE_EXEC);
+    fail(birth, STAGE_EXEC);
 }
 
 static _Noreturn void run(const struct birth *birth, const struct pipes *pipes)
@@ -168,7 +192,7 @@ static _Noreturn void run(const struct birth *birth, const struct pipes *pipes)
     processors = take_cpus(birth);
     take_environment(birth, processors);
     take_directory(birth, home);
-    execute(birth->start, shell && *shell ? shell : "/bin/sh");
+    execute(birth, shell && *shell ? shell : "/bin/sh");
 }
 
 /* ---- what the courier does ---- */
@@ -222,22 +246,6 @@ static int open_pipes(const struct birth *birth, struct pipes *pipes)
     return 0;
 }
 
-static void explain(const struct birth *birth, const struct report *report, char *text, size_t size)
-{
-    const char *why = strerror(report->error), *command = birth->start->argv.count ? birth->start->argv.items[0] : "";
-    if (report->stage == STAGE_DIR)
-        snprintf(text, size, "directory %.200s cannot be entered: %s; it must be on every host", birth->start->dir,
-                 why);
-    else if (report->stage == STAGE_CPUS)
-        snprintf(text, size, "it cannot be put on its processor: %s", why);
-    else if (birth->start->shell)
-        snprintf(text, size, "the user's shell cannot be executed: %s", why);
-    else if (report->error == ENOENT)
-        snprintf(text, size, "command not found: %.200s", command);
-    else
-        snprintf(text, size, "command %.200s cannot be executed: %s", command, why);
-}
-
 static int keep(int *fd)
 {
     int kept = *fd;
@@ -261,6 +269,19 @@ static int no_process(char *text, size_t size, int result)
     return result;
 }
 
+/* What has failed; nothing: it has executed, or it still tries, in a directory that is slow or does not answer. */
+static ssize_t hear_report(int fd, struct report *report, int64_t until_ms)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    for (int64_t left; (left = until_ms - mono_now_ms()) >= 0;) {
+        int ready = poll(&wait, 1, (int)left);
+        ssize_t got = ready > 0 ? read(fd, report, sizeof(*report)) : ready;
+        if (ready == 0 || got >= 0 || errno != EINTR)
+            return got;
+    }
+    return 0;
+}
+
 int child_start(const struct birth *birth, struct child *child, int *input, char *text, size_t size)
 {
     struct pipes pipes;
@@ -280,8 +301,7 @@ int child_start(const struct birth *birth, struct child *child, int *input, char
         return no_process(text, size, result);
     }
     close(keep(&pipes.report[1]));
-    while ((got = read(pipes.report[0], &report, sizeof(report))) < 0 && errno == EINTR) {
-    }
+    got = hear_report(pipes.report[0], &report, birth->until_ms);
     child->pid = pid;
     if (got == (ssize_t)sizeof(report)) { /* it ends by itself, and nobody asks how */
         explain(birth, &report, text, size);

@@ -15,6 +15,7 @@
 
 enum {
     SESSIONS = 512,
+    START_MS = 5000,       /* for what is started, to have executed */
     KILL_MS = 1000,        /* from TERM to KILL of what an erun has started that has ended */
     KILL_AGAIN_MS = 200,   /* from then on, of what was made meanwhile ... */
     KILL_ROUNDS = 50,      /* ... so often: what is left then is not ours to kill, or a disk holds it */
@@ -101,10 +102,11 @@ struct birth {
     const struct courier *courier;
     const struct run_start *start;
     const struct run_rank *rank;
-    bool input; /* it gets standard input */
+    bool input;       /* it gets standard input */
+    int64_t until_ms; /* so long the courier, which others need, waits for its directory and its command */
 };
-/* Starts it: 0, and *input is where its standard input is to be written (-1: nowhere); or an errno, and *text says
- * what has failed. */
+/* Starts it: 0 (it may not have got to its command yet: what fails then it says itself), and *input is where its
+ * standard input is to be written (-1: nowhere); or an errno, and *text says what has failed. */
 int child_start(const struct birth *birth, struct child *child, int *input, char *text, size_t size);
 void child_signal(const struct child *child, int number);
 /* Nothing more is heard of it but its end. */

@@ -89,7 +89,7 @@ static void start_command(struct holder *h, int64_t now)
                               .argv = {(const char **)h->argv, count_of(h->argv)},
                               .environment = courier_environment(TERMINAL_VARIABLE)};
     const struct run_rank rank = {0, RUN_NO_CPU};
-    const struct birth birth = {&h->courier, &start, &rank, true};
+    const struct birth birth = {&h->courier, &start, &rank, true, now + START_MS};
     char text[400], line[450];
     int error;
     (void)umask(mask);

@@ -134,8 +134,9 @@ static void tell_failed(struct session *session, struct child *child, int error,
 
 static void start_children(struct session *session, const struct courier *courier, const struct run_start *start)
 {
+    const int64_t until_ms = mono_now_ms() + START_MS;
     for (size_t i = 0; i < start->nranks; i++) {
-        struct birth birth = {courier, start, &start->ranks[i], start->input && i == 0};
+        struct birth birth = {courier, start, &start->ranks[i], start->input && i == 0, until_ms};
         struct child *child = &session->children[session->nchildren++];
         char text[400];
         int input, error = child_start(&birth, child, &input, text, sizeof(text));

@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/wire/channel.h"
 #include "tests/unit/peer.h"
 #include "tests/unit/scratch.h"
@@ -175,6 +177,28 @@ static void test_what_cannot_be_started(void **state)
     UNTIL(lab.heard.exits == 2 && lab.heard.failed == 2);
     assert_true(strstr(lab.heard.text, "directory /no/such cannot be entered"));
     assert_int_equal(lab.heard.status[0], EXIT_NOT_FOUND);
+}
+
+/* A directory may take its time; who is not waited for any more says himself what has failed. */
+static void test_what_fails_late(void **state)
+{
+    const char *argv[] = {"true", NULL}, *none[] = {NULL};
+    struct run_start start = {.dir = "/no/such", .total = 1, .argv = {argv, 1}, .environment = {none, 0}};
+    const struct run_rank rank = {0, RUN_NO_CPU};
+    const struct birth birth = {&lab.courier, &start, &rank, false, mono_now_ms() - 1};
+    struct child child;
+    char text[400], said[400] = "";
+    int input, status;
+    ssize_t got, size = 0;
+    (void)state;
+    assert_int_equal(child_start(&birth, &child, &input, text, sizeof(text)), 0);
+    assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_FOUND);
+    while ((got = read(child.error, said + size, sizeof(said) - 1 - (size_t)size)) > 0)
+        size += got;
+    assert_string_equal(said, "elmer: directory /no/such cannot be entered: No such file or directory; it must be on "
+                              "every host\n");
+    child_close(&child);
 }
 
 static void test_what_is_no_start(void **state)
@@ -416,6 +440,7 @@ int main(void)
         CASE(test_too_much_input),
         CASE(test_signals),
         CASE(test_what_cannot_be_started),
+        CASE(test_what_fails_late),
         CASE(test_what_is_no_start),
         CASE(test_ranks_ask_and_are_answered),
         CASE(test_a_rank_that_talks_on),
