@@ -187,6 +187,8 @@ static _Noreturn void run(const struct birth *birth, const struct pipes *pipes)
     if (pipes->terminal >= 0)
         (void)ioctl(0, TIOCSCTTY, 0);
     reset_signals();
+    if (write(REPORT_DESCRIPTOR, "", 1) != 1)
+        _exit(EXIT_NOT_EXECUTED);
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0); /* nobody is there for it any more */
     (void)setrlimit(RLIMIT_NOFILE, &birth->courier->files);
     processors = take_cpus(birth);
@@ -269,23 +271,23 @@ static int no_process(char *text, size_t size, int result)
     return result;
 }
 
-/* What has failed; nothing: it has executed, or it still tries, in a directory that is slow or does not answer. */
-static ssize_t hear_report(int fd, struct report *report, int64_t until_ms)
+/* What comes until then; also when that is over already. 0: nothing. */
+static ssize_t hear_child(int fd, void *data, size_t size, int64_t until_ms)
 {
     struct pollfd wait = {.fd = fd, .events = POLLIN};
-    for (int64_t left; (left = until_ms - mono_now_ms()) >= 0;) {
-        int ready = poll(&wait, 1, (int)left);
-        ssize_t got = ready > 0 ? read(fd, report, sizeof(*report)) : ready;
-        if (ready == 0 || got >= 0 || errno != EINTR)
-            return got;
-    }
-    return 0;
+    int ready;
+    do {
+        int64_t left = until_ms - mono_now_ms();
+        ready = poll(&wait, 1, left > 0 ? (int)left : 0);
+    } while (ready < 0 && errno == EINTR);
+    return ready > 0 ? read(fd, data, size) : ready;
 }
 
 int child_start(const struct birth *birth, struct child *child, int *input, char *text, size_t size)
 {
     struct pipes pipes;
     struct report report = {0, 0};
+    char here;
     int result = -open_pipes(birth, &pipes);
     pid_t pid;
     ssize_t got;
@@ -301,7 +303,9 @@ int child_start(const struct birth *birth, struct child *child, int *input, char
         return no_process(text, size, result);
     }
     close(keep(&pipes.report[1]));
-    got = hear_report(pipes.report[0], &report, birth->until_ms);
+    got = hear_child(pipes.report[0], &here, 1, mono_now_ms() + START_MS); /* signals reach it from now on */
+    if (got > 0) /* nothing: it has executed, or it still tries, in a directory that is slow or does not answer */
+        got = hear_child(pipes.report[0], &report, sizeof(report), birth->until_ms);
     child->pid = pid;
     if (got == (ssize_t)sizeof(report)) { /* it ends by itself, and nobody asks how */
         explain(birth, &report, text, size);

@@ -330,6 +330,7 @@ static void tell_end(struct session *session, struct child *child)
     if (child->told || !child->reaped || child->out >= 0 || child->error >= 0)
         return;
     child->told = true;
+    talk_step(&child->talk, &session->link, child->rank, POLLIN); /* that it aborts, before that it has ended */
     run_link_send_numbers(&session->link, RUN_EXIT, child->rank,
                           WIFEXITED(child->status) ? (uint32_t)WEXITSTATUS(child->status) : 0,
                           WIFSIGNALED(child->status) ? (uint32_t)WTERMSIG(child->status) : 0);

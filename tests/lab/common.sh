@@ -122,10 +122,12 @@ make_install() { # DIR LOG
     [ -e "$build/Makefile" ] || die "nothing is built in $build: build there, or set LAB_BUILD"
     grep -q '^S\["sysconfdir"\]="/etc"' "$build/config.status" ||
         die "$build is not configured for the nodes: configure with --prefix=/usr --sysconfdir=/etc"
-    if ! make -C "$build" -j2 install DESTDIR="$1" >"$2" 2>&1; then
+    ( # nodes and machines are made beside each other
+        flock -w 600 7 || die "another lab has been installing from $build for ten minutes"
+        make -C "$build" -j2 install DESTDIR="$1" >"$2" 2>&1 7>&- && exit
         tail -n 20 "$2" >&2
         die "make install failed: see above and $2"
-    fi
+    ) 7>>"$build/install.lock" || exit 125
 }
 
 has_unit() { # UNIT: only what make install really put there
