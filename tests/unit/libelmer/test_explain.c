@@ -7,54 +7,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "libelmer/client.h"
+#include "tests/unit/libelmer/client_bed.h"
 #include "tests/unit/peer.h"
-#include "tests/unit/scratch.h"
 
 enum { CALL_MS = 30000 };
-
-static char path[100];
-static int listener;
-static struct elmer *elmer;
-static struct channel channel;
-
-static int setup(void **state)
-{
-    char dir[64] = "/tmp/test_explain.XXXXXX";
-    struct elmer_options options = {.socket = path};
-    (void)state;
-    assert_non_null(scratch_dir(dir));
-    snprintf(path, sizeof(path), "%s/elmer.sock", dir);
-    listener = peer_listen(path);
-    assert_int_equal(elmer_open(&options, &elmer, NULL), ELMER_OK);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    elmer_close(elmer);
-    channel_fini(&channel);
-    close(listener);
-    return 0;
-}
-
-/* When there is something to do, or a pause is over. */
-static void step(void)
-{
-    struct pollfd pollfd = {.fd = elmer_fd(elmer), .events = POLLIN};
-    int left = elmer_timeout_ms(elmer);
-    bool pause = left >= 0 && left < PEER_DEADLINE_MS;
-    int ready = poll(&pollfd, 1, pause ? left : PEER_DEADLINE_MS);
-    assert_true(pause || ready == 1);
-    elmer_step(elmer);
-}
 
 static struct elmer_call *begin(uint64_t job)
 {
@@ -69,7 +30,7 @@ static uint64_t asked_for(uint64_t job)
     struct wire_message request;
     uint64_t id;
     peer_accept(listener, &channel, WIRE_FROM_CLIENT);
-    step();
+    client_bed_step();
     request = peer_expect(&channel, WIRE_explain);
     assert_int_equal(request.u.explain.job, job);
     id = request.id;
@@ -98,7 +59,7 @@ static void send_page(uint64_t id, size_t first, size_t count, bool more)
     page.u.explained.hosts.items = hosts + first;
     page.u.explained.hosts.count = count;
     peer_send(&channel, &page);
-    step();
+    client_bed_step();
 }
 
 static struct elmer_explained *answer_of(struct elmer_call *call)
@@ -189,7 +150,7 @@ static void it_runs(void **state)
     struct elmer_explained *explained;
     (void)state;
     peer_send(&channel, &page);
-    step();
+    client_bed_step();
     explained = answer_of(call);
     assert_int_equal(explained->level, 2);
     assert_int_equal(explained->nabove, 2);
@@ -211,8 +172,8 @@ static void lost_between_pages(void **state)
     (void)state;
     send_page(id, 0, 2, true);
     channel_fini(&channel);
-    step();
-    step(); /* after the pause */
+    client_bed_step();
+    client_bed_step(); /* after the pause */
     id = asked_for(42);
     send_page(id, 0, 2, false);
     explained = answer_of(call);
@@ -231,7 +192,7 @@ static void without_an_answer(void **state)
     struct elmer_error error;
     (void)state;
     peer_send(&channel, &wrong);
-    step();
+    client_bed_step();
     assert_ptr_equal(elmer_next_ended(elmer), call);
     assert_int_equal(elmer_call_result(call, &error), ELMER_NO_SUCH_JOB);
     assert_string_equal(error.text, "there is no job 8");
@@ -249,7 +210,7 @@ static void without_an_answer(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, client_bed_setup, client_bed_teardown)
     const struct CMUnitTest tests[] = {TEST(of_two_pages), TEST(it_runs), TEST(lost_between_pages),
                                        TEST(without_an_answer)};
     return cmocka_run_group_tests(tests, NULL, NULL);

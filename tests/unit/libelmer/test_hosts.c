@@ -7,52 +7,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <poll.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include "libelmer/elmer.h"
+#include "tests/unit/libelmer/client_bed.h"
 #include "tests/unit/peer.h"
-#include "tests/unit/scratch.h"
 
 enum { CALL_MS = 30000 };
-
-static char path[100];
-static int listener;
-static struct elmer *elmer;
-static struct channel channel;
-
-static int setup(void **state)
-{
-    char dir[64] = "/tmp/test_hosts.XXXXXX";
-    struct elmer_options options = {.socket = path};
-    (void)state;
-    assert_non_null(scratch_dir(dir));
-    snprintf(path, sizeof(path), "%s/elmer.sock", dir);
-    listener = peer_listen(path);
-    assert_int_equal(elmer_open(&options, &elmer, NULL), ELMER_OK);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    elmer_close(elmer);
-    channel_fini(&channel);
-    close(listener);
-    return 0;
-}
-
-/* When there is something to do, or a pause is over. */
-static void step(void)
-{
-    struct pollfd pollfd = {.fd = elmer_fd(elmer), .events = POLLIN};
-    int left = elmer_timeout_ms(elmer);
-    bool pause = left >= 0 && left < PEER_DEADLINE_MS;
-    int ready = poll(&pollfd, 1, pause ? left : PEER_DEADLINE_MS);
-    assert_true(pause || ready == 1);
-    elmer_step(elmer);
-}
 
 static struct elmer_call *begin(void)
 {
@@ -67,7 +26,7 @@ static uint64_t asked_for(void)
     struct wire_message request;
     uint64_t id;
     peer_accept(listener, &channel, WIRE_FROM_CLIENT);
-    step();
+    client_bed_step();
     request = peer_expect(&channel, WIRE_query_hosts);
     id = request.id;
     wire_message_fini(&request);
@@ -78,7 +37,7 @@ static void send_page(uint64_t id, struct wire_host_view *hosts, size_t count, b
 {
     struct wire_message page = {.type = WIRE_hosts, .id = id, .u.hosts = {.hosts = {hosts, count}, .more = more}};
     peer_send(&channel, &page);
-    step();
+    client_bed_step();
 }
 
 /* Two pages, of which the first comes again, because the connection breaks. */
@@ -118,8 +77,8 @@ static void of_two_pages(void **state)
     (void)state;
     send_page(id, views, 1, true);
     channel_fini(&channel);
-    step();
-    step(); /* after the pause */
+    client_bed_step();
+    client_bed_step(); /* after the pause */
     id = asked_for();
     send_page(id, views, 1, true);
     assert_int_equal(elmer_call_result(call, NULL), -1);
@@ -169,7 +128,7 @@ static void without_an_answer(void **state)
     request = peer_expect(&channel, WIRE_query_hosts);
     wrong.id = request.id;
     peer_send(&channel, &wrong);
-    step();
+    client_bed_step();
     wire_message_fini(&request);
     assert_ptr_equal(elmer_next_ended(elmer), call);
     assert_int_equal(elmer_call_result(call, NULL), ELMER_FAILED);
@@ -183,7 +142,7 @@ static void without_an_answer(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, client_bed_setup, client_bed_teardown)
     const struct CMUnitTest tests[] = {TEST(of_two_pages), TEST(without_an_answer)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

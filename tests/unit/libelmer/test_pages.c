@@ -8,21 +8,16 @@
 #include <cmocka.h>
 
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "libelmer/client.h"
+#include "tests/unit/libelmer/client_bed.h"
 #include "tests/unit/peer.h"
-#include "tests/unit/scratch.h"
 
 enum { CALL_MS = 30000, PAGE_MS = 20000 /* between pages; a machine may stand still for 10 s */, IDS = 4097 };
 
-static char path[100];
-static int listener, slow;
-static struct elmer *elmer;
-static struct channel channel;
+static int slow;
 static int64_t skipped_ms;
 
 struct mono __real_mono_now(void);
@@ -34,24 +29,8 @@ struct mono __wrap_mono_now(void)
 
 static int setup(void **state)
 {
-    char dir[64] = "/tmp/test_pages.XXXXXX";
-    struct elmer_options options = {.socket = path};
-    (void)state;
-    assert_non_null(scratch_dir(dir));
-    snprintf(path, sizeof(path), "%s/elmer.sock", dir);
-    listener = peer_listen(path);
     slow = 0;
-    assert_int_equal(elmer_open(&options, &elmer, NULL), ELMER_OK);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    elmer_close(elmer);
-    channel_fini(&channel);
-    close(listener);
-    return 0;
+    return client_bed_setup(state);
 }
 
 static void on_slow(void)
@@ -202,7 +181,7 @@ static void ids_in_pieces(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, client_bed_teardown)
     const struct CMUnitTest tests[] = {TEST(the_timeout_counts), TEST(a_list_that_goes_on), TEST(a_list_that_stops),
                                        TEST(no_answer), TEST(ids_in_pieces)};
     return cmocka_run_group_tests(tests, NULL, NULL);

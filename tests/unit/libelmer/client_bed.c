@@ -1,0 +1,50 @@
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tests/unit/libelmer/client_bed.h"
+#include "tests/unit/peer.h"
+#include "tests/unit/scratch.h"
+
+struct elmer *elmer;
+int listener;
+struct channel channel;
+
+int client_bed_setup(void **state)
+{
+    char dir[] = "/tmp/client_bed.XXXXXX", path[sizeof(dir) + 20];
+    struct elmer_options options = {.socket = path};
+    (void)state;
+    assert_non_null(scratch_dir(dir));
+    snprintf(path, sizeof(path), "%s/elmer.sock", dir);
+    listener = peer_listen(path);
+    assert_int_equal(elmer_open(&options, &elmer, NULL), ELMER_OK);
+    return 0;
+}
+
+int client_bed_teardown(void **state)
+{
+    (void)state;
+    elmer_close(elmer);
+    channel_fini(&channel);
+    close(listener);
+    return 0;
+}
+
+void client_bed_step(void)
+{
+    struct pollfd pollfd = {.fd = elmer_fd(elmer), .events = POLLIN};
+    int left = elmer_timeout_ms(elmer);
+    bool pause = left >= 0 && left < PEER_DEADLINE_MS;
+    int ready = poll(&pollfd, 1, pause ? left : PEER_DEADLINE_MS);
+    assert_true(pause || ready == 1);
+    elmer_step(elmer);
+}
