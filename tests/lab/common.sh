@@ -56,9 +56,17 @@ join() { # GROUP: from here on this process belongs to the set and holds nothing
     done
 }
 
+left_in() { # GROUP: the first processes in it and below, each with where in the kernel it waits
+    local pid comm how
+    find "$1" -name cgroup.procs -exec cat {} + 2>/dev/null | head -n 5 | while read -r pid; do
+        { comm=$(<"/proc/$pid/comm") how=$(sed -n 's/^State:[[:space:]]*//p' "/proc/$pid/status"); } 2>/dev/null || continue
+        echo "$comm, $how, in $(sed -E 's/^\[<[0-9a-f]*>\] //; s/\+.*//' "/proc/$pid/stack" 2>/dev/null | head -n 6 | xargs)"
+    done
+}
+
 remove_group() { # DIR - empty it if need be, then remove it with its children
     [ -d "$1" ] || return 0
-    wait_until 30 vacant "$1" || die "processes in $1 do not end"
+    wait_until 30 vacant "$1" || die "processes in $1 do not end: $(left_in "$1")"
     wait_until 10 rmdir_tree "$1" || die "cannot remove $1"
 }
 

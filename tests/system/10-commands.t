@@ -97,7 +97,7 @@ exit_of 'ecancel of an unknown job' 3 '999999' as alice 1 ecancel 999999
 
 # ---- queue, cancel, kill ----
 ids=()
-for _ in 1 2 3; do ids+=("$(submit alice -o /dev/null 2 /home/testjob 600)"); done
+for _ in 1 2 3; do ids+=("$(submit alice -o /dev/null 2 /home/testjob --work-us 1000 --wait-us 20000 600)"); done
 first=${ids[0]} third=${ids[2]}
 queued=$(submit bob -o /dev/null -J waiting 2 true)
 like 'a full cluster queues' "$(cat "$tmp/said")" "^job $queued queued: 0 ahead"

@@ -12,11 +12,11 @@ page() { as alice 2 equery "$1"; }
 page_has() { page "$1" | grep -qE -- "$2"; } # ID REGEX
 
 # ---- the page ----
-id=$(submit alice --hosts ws1,ws2 --each -o 'out %r' -e /tmp/err -t 10m 4 /home/testjob 300)
+id=$(submit alice --hosts ws1,ws2 --each -o 'out %r' -e /tmp/err -t 10m 4 /home/testjob --work-us 5000 --wait-us 15000 300)
 wait_for 10 'a job on two hosts runs' running "$id"
 page "$id" >"$tmp/page"
 like 'the first line says how it is' "$(head -n1 "$tmp/page")" "^Job $id testjob, alice's: running at level 0\$"
-for line in 'command     /home/testjob 300' 'directory   /home/alice' 'processors  4: ws1 \([0-9]+ [0-9]+\), ws2 \([0-9]+ [0-9]+\)' \
+for line in 'command     /home/testjob --work-us 5000 --wait-us 15000 300' 'directory   /home/alice' 'processors  4: ws1 \([0-9]+ [0-9]+\), ws2 \([0-9]+ [0-9]+\)' \
     'output      ws1:/home/alice/out 0' '            ws2:/home/alice/out 3' 'errors      ws1:/tmp/err' 'limits      time 10m' \
     'started     20..-..-.. ..:..:.., after 0:00:0.' 'levels      L0 [0-9.]+s'; do
     ok "the page has '$(xargs <<<"$line")'" grep -qE "^  $line\$" "$tmp/page"

@@ -5,7 +5,7 @@
 
 lab_up 2 --elmer 'allocator = v1'
 install_programs
-keeper=$(submit alice -o /dev/null 1 /home/testjob 400)
+keeper=$(submit alice -o /dev/null 1 /home/testjob --work-us 1000 --wait-us 20000 400)
 
 on 1 sh -c 'cat >/home/hostile.py; chmod 644 /home/hostile.py' <<'EOF2'
 import os, select, socket, struct, sys, time

@@ -36,7 +36,7 @@ make_foreign() { # a CA of the same name, and a certificate for ws2 from it
 wait_for 20 'all hosts are linked' hosts_up 3
 like 'eadmin lists them' "$(on 1 eadmin hosts 2>&1)" 'ws2.*ws3'
 before=$(pids)
-keeper=$(submit alice -o /dev/null 1 /home/testjob 400)
+keeper=$(submit alice -o /dev/null 1 /home/testjob --work-us 1000 --wait-us 20000 400)
 
 refused 'TLS 1.2' '.*version.*' 'TLS 1.3 is needed' old-version
 refused 'garbage' 'an alert|closed' 'does not speak TLS|TLS is broken' garbage

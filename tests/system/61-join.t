@@ -98,14 +98,14 @@ refused 'a used token' 'was used by ws3 at 20' 'host=ws3 join refused.*was used 
 like 'another elmer is not forgotten by mistake' "$(on 3 rsd --join ws9:7110 - <<<"$(token)" 2>&1)" 'says elmer = ws1:7110, not ws9:7110.*--force'
 
 # --- removal, with a job there
-id=$(submit alice -o /dev/null --hosts ws2 1 /home/testjob 400)
+id=$(submit alice -o /dev/null --hosts ws2 1 /home/testjob --work-us 1000 --wait-us 20000 400)
 wait_for 20 'a job runs on ws2' running "$id"
 like 'the host is removed' "$(as carol 1 eadmin remove ws2 2>&1)" 'ws2 is removed'
 within 5 'its link is cut, and it knows why' said 2 'rsd*' 'was removed from the cluster by an administrator'
 within 5 'it is down at once' host_is ws2 down
 wait_for 10 'its job has ended' over "$id"
 is 'and its user reads why, and by whom' "$(field "$id" 'j["reason_code"], j["reason"]')" "('host-lost', 'ws2 was removed from the cluster by carol')"
-wait_for 10 'also there' on 2 sh -c '! pgrep -f "[t]estjob 400"'
+wait_for 10 'also there' on 2 sh -c '! pgrep -f "[t]estjob .*400"'
 wait_for 30 'it does not get in again, with a line on both sides' said 2 'rsd*' 'was revoked at 20'
 ok 'elmer names it' said 1 elmer 'certificate of ws2 was revoked'
 like 'twice is refused' "$(as carol 1 eadmin remove ws2 2>&1)" 'has no certificate'

@@ -46,7 +46,7 @@ else
 fi
 
 # ---- what an rsd that dies leaves half made, below a job that runs ----
-job=$(submit alice --hosts ws1 -o /dev/null 1 /home/testjob 600)
+job=$(submit alice --hosts ws1 -o /dev/null 1 /home/testjob --work-us 1000 --wait-us 20000 600)
 wait_for 10 'a job runs' running "$job"
 processes() { at "xargs <$job.1/job/cgroup.procs"; }
 before=$(processes)
