@@ -264,7 +264,7 @@ static void drop_environment(struct engine_job *job)
     if (!job->end)
         return; /* engine_persist() has said why */
     char *json = job->end->json;
-    int result = wire_decode(json, strlen(json), job->end->minor, &kept, &err);
+    int result = mem_result(wire_decode(json, strlen(json), job->end->minor, &kept, &err));
     free(json);
     job->end->json = NULL;
     if (result) {

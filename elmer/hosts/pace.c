@@ -45,7 +45,7 @@ static bool put(struct host *host, const struct wire_message *message)
     struct hosts *hosts = host->hosts;
     char *json;
     size_t size;
-    if (wire_encode(message, link_minor(host->peer->link), &json, &size, NULL))
+    if (mem_result(wire_encode(message, link_minor(host->peer->link), &json, &size, NULL)))
         return false;
     struct waiting *waiting = mem_zalloc(sizeof(*waiting));
     *waiting = (struct waiting){.json = json, .size = size};

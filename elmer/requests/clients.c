@@ -67,7 +67,8 @@ void client_send(struct client *client, const struct wire_message *message)
     struct err err = ERR_INIT;
     char *json = NULL;
     size_t size;
-    if (wire_encode(message, hosts_minor(client->clients->requests->hosts, client->host), &json, &size, &err)) {
+    unsigned minor = hosts_minor(client->clients->requests->hosts, client->host);
+    if (mem_result(wire_encode(message, minor, &json, &size, &err))) {
         log_error("an answer to a client cannot be encoded: %s", err.text);
         client_error(client, message->id, WIRE_CODE_REFUSED,
                      "elmer could not put its answer into a message; its log says more");
@@ -401,7 +402,8 @@ void clients_relay(struct clients *clients, int host, bool queue_host, struct wi
     }
     struct err err = ERR_INIT;
     struct wire_message inner = {0};
-    if (wire_decode(relay->frame, strlen(relay->frame), hosts_minor(clients->requests->hosts, host), &inner, &err))
+    unsigned minor = hosts_minor(clients->requests->hosts, host);
+    if (mem_result(wire_decode(relay->frame, strlen(relay->frame), minor, &inner, &err)))
         refuse_relay(clients, host, relay->client, WIRE_CODE_BAD_MESSAGE, err.text);
     else if (!wire_may_send(inner.type, WIRE_FROM_CLIENT))
         refuse_relay(clients, host, relay->client, WIRE_CODE_BAD_MESSAGE, "a client may not send this message");

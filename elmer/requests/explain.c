@@ -31,11 +31,9 @@ static const char *processors_text(const struct core_host_why *why, struct arena
 {
     char *text = NULL;
     size_t size;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = mem_stream(&text, &size);
     const char *between = "";
     char left[BYTES_TEXT], all[BYTES_TEXT], asked[BYTES_TEXT];
-    if (!out)
-        return "";
     if (why->full) {
         fprintf(out, "%" PRIu32 " of %" PRIu32 " processor%s full: jobs on ", why->full, why->cpus, plural(why->cpus));
         fprintf(out, why->levels == 1 ? "the only level" : "all %d levels", why->levels);
@@ -63,8 +61,8 @@ static const char *processors_text(const struct core_host_why *why, struct arena
     if (why->unmeasured)
         fprintf(out, "%s%" PRIu32 " of %" PRIu32 " not measured since the last change there", between, why->unmeasured,
                 why->cpus);
-    fclose(out);
-    const char *kept = arena_strdup(memory, text && *text ? text : "all of its processors would take it");
+    mem_stream_end(out);
+    const char *kept = arena_strdup(memory, *text ? text : "all of its processors would take it");
     free(text);
     return kept;
 }
@@ -176,9 +174,7 @@ static const char *too_few_text(struct request *request, uint64_t nprocs, struct
     unsigned missing = 0;
     char *text = NULL;
     size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return "";
+    FILE *out = mem_stream(&text, &size);
     for (int i = 0; i < engine_host_count(request->requests->room.engine); i++) {
         struct core_host_why why;
         if (!core_why(core, request->job, i, &why) || why.bar == CORE_BAR_NOT_ALLOWED)
@@ -193,7 +189,7 @@ static const char *too_few_text(struct request *request, uint64_t nprocs, struct
         fprintf(out, " and %u host%s more", missing - NAMED, plural(missing - NAMED));
     fprintf(out, "%s%" PRIu64 " processor%s asked, %" PRIu32 " usable",
             missing ? ": " : "waits for processors: ", nprocs, plural((uint32_t)nprocs), usable);
-    fclose(out);
+    mem_stream_end(out);
     const char *kept = arena_strdup(memory, text);
     free(text);
     return kept;

@@ -253,9 +253,11 @@ static const char *memory_note(const struct request *request, const struct recor
     struct requests *requests = request->requests;
     char *text = NULL;
     size_t size, count = 0;
-    FILE *out = record->submit->memory_bytes ? open_memstream(&text, &size) : NULL;
     const char *last = "";
-    for (uint32_t i = 0; out && i < record->nprocessors; i++) {
+    if (!record->submit->memory_bytes)
+        return "";
+    FILE *out = mem_stream(&text, &size);
+    for (uint32_t i = 0; i < record->nprocessors; i++) {
         const char *name = record->processors[i].host;
         int host = core_host_by_name(engine_core(requests->room.engine), name);
         if (strcmp(name, last) == 0 || host < 0 || hosts_facts(requests->hosts, host).limits_memory)
@@ -264,14 +266,12 @@ static const char *memory_note(const struct request *request, const struct recor
             fprintf(out, "%s%s", count > 1 ? ", " : "", name);
         last = name;
     }
-    if (!out)
-        return "";
     if (count > NOTED)
         fprintf(out, " and %zu more", count - NOTED);
     if (count)
         fprintf(out, ": without the controller memory nothing holds the job to its memory there: it counts for what "
                      "other jobs get");
-    fclose(out);
+    mem_stream_end(out);
     const char *kept = arena_strdup(memory, count ? text : "");
     free(text);
     return kept;

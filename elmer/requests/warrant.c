@@ -134,7 +134,7 @@ static const char *read_request(const struct wire_decide *decide, struct wire_me
 {
     if (decide->minor > WIRE_MINOR)
         return "unknown-request: the command is newer than elmer";
-    if (wire_decode(decide->request, strlen(decide->request), (unsigned)decide->minor, inner, err) != 0)
+    if (mem_result(wire_decode(decide->request, strlen(decide->request), (unsigned)decide->minor, inner, err)))
         return "unknown-request: it cannot be read";
     return wire_may_be_signed(inner->type) ? NULL : "unknown-request: nothing that is decided in this way";
 }

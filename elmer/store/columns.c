@@ -193,14 +193,14 @@ static int read_exited(sqlite3_stmt *s, int at, struct record *r)
 /* Ordinals of tasks that have gone: "3-50 60", the last one included. */
 static void bind_gone(sqlite3_stmt *s, int at, const struct record *r)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = r->ngone ? open_memstream(&text, &size) : NULL;
-    if (!out)
+    size_t room = r->ngone * sizeof(" 4294967295-4294967295") + 1;
+    char *text, *end;
+    if (r->ngone == 0)
         return;
+    text = end = mem_zalloc(room);
     for (uint32_t i = 0; i < r->ngone; i++)
-        fprintf(out, "%s%" PRIu32 "-%" PRIu32, i ? " " : "", r->gone[i].from, r->gone[i].to - 1);
-    fclose(out);
+        end += snprintf(end, room - (size_t)(end - text), "%s%" PRIu32 "-%" PRIu32, i ? " " : "", r->gone[i].from,
+                        r->gone[i].to - 1);
     sqlite3_bind_text(s, at, text, -1, free);
 }
 

@@ -36,7 +36,7 @@ int record_json(const struct wire_message *submission, char **json, unsigned *mi
 {
     size_t size;
     *minor = wire_minor_said(submission);
-    return wire_encode(submission, *minor, json, &size, err);
+    return mem_result(wire_encode(submission, *minor, json, &size, err));
 }
 
 int record_end(const struct wire_message *submission, char **json, unsigned *minor, char digest[RECORD_DIGEST_SIZE],
@@ -52,7 +52,7 @@ int record_end(const struct wire_message *submission, char **json, unsigned *min
     }
     kept.u.submit.environment = (struct wire_strs){0};
     kept.u.submit.ticket = "";
-    int result = pki_digest(sorted, environment->count, digest, err);
+    int result = mem_result(pki_digest(sorted, environment->count, digest, err));
     free(sorted);
     return result ? result : record_json(&kept, json, minor, err);
 }

@@ -97,7 +97,7 @@ static int read_row(struct sql_reader *reader, sqlite3_stmt *s, struct record *r
                        r->id, WIRE_MAJOR, minor, WIRE_MAJOR, WIRE_MINOR);
     struct arena text = {0}; /* may be as large as what is made of it */
     const char *json = column_text(s, SUBMISSION, &text);
-    int result = wire_decode(json, strlen(json), (unsigned)minor, &r->submission, &inner);
+    int result = mem_result(wire_decode(json, strlen(json), (unsigned)minor, &r->submission, &inner));
     arena_fini(&text);
     if (!result && r->submission.type != WIRE_submit)
         result = -EBADMSG;

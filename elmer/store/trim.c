@@ -111,7 +111,7 @@ static void strip(int64_t job, const char *json, unsigned minor, struct stripped
     struct err err = ERR_INIT;
     struct wire_message submission = {0};
     *stripped = (struct stripped){.job = job};
-    if (minor > WIRE_MINOR || wire_decode(json, strlen(json), minor, &submission, &err) ||
+    if (minor > WIRE_MINOR || mem_result(wire_decode(json, strlen(json), minor, &submission, &err)) ||
         submission.type != WIRE_submit ||
         record_end(&submission, &stripped->json, &stripped->minor, stripped->digest, &err)) {
         log_warning("job=%" PRId64 " its environment stays in the history: %s", job, err.text);

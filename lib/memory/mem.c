@@ -3,8 +3,10 @@
 #include "lib/memory/mem.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdalign.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +84,25 @@ char *mem_format(const char *format, ...)
     char *text = format_list(format, list);
     va_end(list);
     return text;
+}
+
+int mem_result(int result)
+{
+    if (result == -ENOMEM)
+        mem_checked(NULL);
+    return result;
+}
+
+FILE *mem_stream(char **text, size_t *size)
+{
+    return mem_checked(open_memstream(text, size));
+}
+
+void mem_stream_end(FILE *stream)
+{
+    bool cut = ferror(stream); /* an fprintf() that nobody has asked */
+    if (fclose(stream) != 0 || cut)
+        mem_checked(NULL);
 }
 
 struct arena_chunk {

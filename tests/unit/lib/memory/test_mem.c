@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,10 +34,14 @@ void *__real_calloc(size_t n, size_t size);
 void *__real_reallocarray(void *old, size_t n, size_t size);
 char *__real_strdup(const char *text);
 char *__real_strndup(const char *text, size_t max);
+FILE *__real_open_memstream(char **text, size_t *size);
+int __real_fclose(FILE *file);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_reallocarray(void *old, size_t n, size_t size);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t max);
+FILE *__wrap_open_memstream(char **text, size_t *size);
+int __wrap_fclose(FILE *file);
 
 void *__wrap_calloc(size_t n, size_t size)
 {
@@ -56,6 +61,17 @@ char *__wrap_strdup(const char *text)
 char *__wrap_strndup(const char *text, size_t max)
 {
     return fails() ? NULL : __real_strndup(text, max);
+}
+
+FILE *__wrap_open_memstream(char **text, size_t *size)
+{
+    return fails() ? NULL : __real_open_memstream(text, size);
+}
+
+int __wrap_fclose(FILE *file)
+{
+    bool failed = fails();
+    return __real_fclose(file) != 0 || failed ? EOF : 0;
 }
 
 /* ---- what asks for memory ---- */
@@ -90,6 +106,22 @@ static void text(void)
 {
     free(mem_strdup("x"));
     free(mem_strndup("xyz", 2));
+}
+
+static void stream(void)
+{
+    char *written = NULL;
+    size_t size;
+    FILE *out = mem_stream(&written, &size);
+    fprintf(out, "%d", 5);
+    mem_stream_end(out);
+    free(written);
+}
+
+/* Of somebody who has asked for memory once, and says so. */
+static void result(void)
+{
+    mem_result(fails() ? -ENOMEM : 0);
 }
 
 static void arena(void)
@@ -166,8 +198,8 @@ static void test_runs_out(void **state)
     static const struct {
         void (*what)(void);
         long least; /* calls that it makes at least */
-    } cases[] = {{zalloc, 1}, {array, 1}, {grow, 1}, {exactly, 1}, {copy, 1},
-                 {text, 2},   {arena, 2}, {map, 1},  {core, 20}};
+    } cases[] = {{zalloc, 1}, {array, 1},  {grow, 1},  {exactly, 1}, {copy, 1}, {text, 2},
+                 {stream, 2}, {result, 1}, {arena, 2}, {map, 1},     {core, 20}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         long n = 0;
@@ -204,6 +236,8 @@ static void test_arrays(void **state)
     free(none);
     free(same);
     free(items);
+    assert_int_equal(mem_result(0), 0);
+    assert_int_equal(mem_result(-EIO), -EIO);
     char *cut = mem_strndup("abc", 2);
     assert_string_equal(cut, "ab");
     free(cut);
