@@ -294,7 +294,7 @@ static void split(struct core *core, struct job *array, struct core_range range)
         emit_owe_persist(core, array);
         add_gone(array, (struct core_range){at, at + 1});
         if (array->info.state == JOB_HELD) {
-            task->info.state = JOB_HELD;
+            job_move(core, task, JOB_HELD);
             task->info.reason = REASON_HELD;
         }
         emit_owe_persist(core, task);
