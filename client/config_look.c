@@ -204,18 +204,18 @@ static bool usable(struct config_check *check, const char *pki, bool server)
 static bool inspect(struct config_check *check, const char *pki, const char *file, struct pki_certificate *facts,
                     char **text)
 {
-    int dir = open(pki, O_RDONLY | O_DIRECTORY | O_CLOEXEC), code;
+    int dir = open(pki, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result;
     struct err err = ERR_INIT;
 
     *text = NULL;
-    code = dir < 0 ? err_set(&err, -errno, "%s", strerror(errno)) : file_read(dir, file, PKI_PEM_MAX, text, &err);
-    if (code == 0)
-        code = pki_inspect(*text, facts, &err);
-    if (code != 0)
+    result = dir < 0 ? err_set(&err, -errno, "%s", strerror(errno)) : file_read(dir, file, PKI_PEM_MAX, text, &err);
+    if (result == 0)
+        result = pki_inspect(*text, facts, &err);
+    if (result != 0)
         config_problem(check, "pki", pki, "%s: %s", file, err.text);
     if (dir >= 0)
         close(dir);
-    return code == 0;
+    return result == 0;
 }
 
 static void check_names(struct config_check *check, const char *pki, bool server, const char *name, const char *dialled,

@@ -226,19 +226,19 @@ static int explain(const struct tls *tls, struct err *err)
 }
 
 /* Of an operation's return value: 0 to wait for more, or the end. */
-static int fail(struct tls *tls, int result, struct err *err)
+static int fail(struct tls *tls, int code, struct err *err)
 {
-    int error = SSL_get_error(tls->ssl, result);
-    int code;
+    int error = SSL_get_error(tls->ssl, code);
+    int result;
 
     if (error == SSL_ERROR_WANT_READ && !tls->out_of_memory)
         return 0;
     if (error == SSL_ERROR_ZERO_RETURN)
         return err_set(err, -EPIPE, "the other side closed the connection");
     tls->failed = true;
-    code = tls->out_of_memory ? err_set(err, -ENOMEM, "out of memory") : explain(tls, err);
+    result = tls->out_of_memory ? err_set(err, -ENOMEM, "out of memory") : explain(tls, err);
     ERR_clear_error();
-    return code;
+    return result;
 }
 
 /* ---- the handshake ---- */

@@ -109,11 +109,11 @@ static void serve_request(int from, int wait_id, int n, size_t bytes)
 {
     struct entry *entries = calloc((size_t)n + 1, sizeof(*entries));
     struct machine_spawn *spawns = calloc((size_t)n + 1, sizeof(*spawns));
-    int unpacked = 0, status = entries && spawns ? 0 : -ENOMEM;
+    int unpacked = 0, result = entries && spawns ? 0 : -ENOMEM;
 
-    while (!status && unpacked < n)
-        status = unpack_entry(&entries[unpacked++], bytes);
-    if (!status) {
+    while (!result && unpacked < n)
+        result = unpack_entry(&entries[unpacked++], bytes);
+    if (!result) {
         for (int i = 0; i < n; i++) {
             spawns[i].host = host_of(entries[i].login);
             spawns[i].command = entries[i].command;
