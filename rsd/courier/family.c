@@ -14,21 +14,21 @@
 #include <unistd.h>
 
 enum mark { BELOW = 1 /* the courier */, FOUND = 2 };
-struct process {
+struct scanned {
     struct relative who;
     pid_t parent, session;
     bool alive;
     unsigned marks;
-    struct process *above; /* NULL: none that is known */
+    struct scanned *above; /* NULL: none that is known */
 };
 struct table {
-    struct process *all; /* by pid */
+    struct scanned *all; /* by pid */
     size_t count, room;
 };
 
 /* ---- what there is ---- */
 
-static bool read_process(int proc, const char *name, struct process *process)
+static bool read_process(int proc, const char *name, struct scanned *process)
 {
     char path[300], text[600], state, *at;
     int fd, fields;
@@ -41,7 +41,7 @@ static bool read_process(int proc, const char *name, struct process *process)
     close(fd);
     text[got > 0 ? got : 0] = 0;
     at = strrchr(text, ')'); /* of the name, which may have others */
-    *process = (struct process){.who = {.pid = (pid_t)strtol(name, NULL, 10)}};
+    *process = (struct scanned){.who = {.pid = (pid_t)strtol(name, NULL, 10)}};
     fields = at ? sscanf(at + 1, " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
                          &state, &process->parent, &process->who.group, &process->session, &process->who.begun)
                 : 0;
@@ -49,9 +49,9 @@ static bool read_process(int proc, const char *name, struct process *process)
     return fields == 5;
 }
 
-static struct process *next_place(struct table *table)
+static struct scanned *next_place(struct table *table)
 {
-    struct process *more;
+    struct scanned *more;
     size_t room = table->room ? 2 * table->room : 512;
     if (table->count < table->room)
         return &table->all[table->count];
@@ -69,9 +69,9 @@ static int by_pid(const void *a, const void *b)
     return (one->pid > two->pid) - (one->pid < two->pid);
 }
 
-static struct process *process_of(const struct table *table, pid_t pid)
+static struct scanned *process_of(const struct table *table, pid_t pid)
 {
-    const struct process wanted = {.who = {.pid = pid}};
+    const struct scanned wanted = {.who = {.pid = pid}};
     return table->count > 0 ? bsearch(&wanted, table->all, table->count, sizeof(wanted), by_pid) : NULL;
 }
 
@@ -79,7 +79,7 @@ static bool read_table(struct table *table)
 {
     DIR *proc = opendir("/proc");
     struct dirent *entry;
-    struct process *place = proc ? next_place(table) : NULL;
+    struct scanned *place = proc ? next_place(table) : NULL;
     while (place && (entry = readdir(proc)))
         if (isdigit((unsigned char)entry->d_name[0]) && read_process(dirfd(proc), entry->d_name, place)) {
             table->count++;
@@ -101,7 +101,7 @@ static void spread(struct table *table, enum mark mark)
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t i = 0; i < table->count; i++) {
-            struct process *process = &table->all[i];
+            struct scanned *process = &table->all[i];
             if (process->marks & mark || !process->above || !(process->above->marks & mark))
                 continue;
             process->marks |= mark;
@@ -125,7 +125,7 @@ static bool is_meant(const struct kin *kin, size_t i)
 }
 
 /* The number of a child that has been reaped may be another's by now. */
-static bool is_of_session(const struct table *table, const struct process *process, const struct child *child)
+static bool is_of_session(const struct table *table, const struct scanned *process, const struct child *child)
 {
     return process->session == child->pid && !(child->reaped && process_of(table, child->pid));
 }
@@ -150,7 +150,7 @@ static bool is_output(ino_t pipe, const struct kin *kin)
     return false;
 }
 
-static bool holds_output(const struct process *process, const struct kin *kin)
+static bool holds_output(const struct scanned *process, const struct kin *kin)
 {
     char path[40];
     DIR *folder;
@@ -176,7 +176,7 @@ static bool was_found(const struct family *family, const struct relative *who)
 static void find(struct table *table, const struct family *family, const struct kin *kin)
 {
     for (size_t i = 0; i < table->count; i++) {
-        struct process *process = &table->all[i];
+        struct scanned *process = &table->all[i];
         bool found = was_found(family, &process->who);
         for (size_t k = 0; k < kin->count && !found; k++)
             found = is_meant(kin, k) && is_of_session(table, process, &kin->children[k]);
@@ -204,7 +204,7 @@ void family_look(struct family *family, const struct child *children, size_t nch
 {
     const struct kin kin = {children, nchildren, counts};
     struct table table = {NULL, 0, 0};
-    struct process *self = read_table(&table) ? process_of(&table, getpid()) : NULL;
+    struct scanned *self = read_table(&table) ? process_of(&table, getpid()) : NULL;
     if (!self) {
         free(table.all);
         family_fini(family);
