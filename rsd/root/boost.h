@@ -14,11 +14,11 @@ struct root_job;
 
 /* Of a job. */
 struct boost {
-    struct budget left; /* of all its boosts */
-    bool on, starved;   /* starved: for one that got nothing, not for a machine that starts or ends */
-    int64_t allowed_ns; /* what this boost may still use */
-    int64_t end_ms;     /* by the clock, if it is not used up before */
-    int64_t check_ms;   /* when to read again what was used */
+    struct cpu_budget left; /* of all its boosts */
+    bool on, starved;       /* starved: for one that got nothing, not for a machine that starts or ends */
+    int64_t allowed_ns;     /* what this boost may still use */
+    int64_t end_ms;         /* by the clock, if it is not used up before */
+    int64_t check_ms;       /* when to read again what was used */
 };
 
 void boost_init(struct root *root, int64_t now_ms);

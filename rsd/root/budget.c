@@ -6,13 +6,13 @@
 #include "lib/base/thread_time.h"
 #include "rsd/root/budget.h"
 
-void budget_init(struct budget *budget, int64_t full_us, int64_t per_second_us, int64_t debt_us, int64_t now_ms)
+void budget_init(struct cpu_budget *budget, int64_t full_us, int64_t per_second_us, int64_t debt_us, int64_t now_ms)
 {
     assert(full_us > 0 && per_second_us > 0 && debt_us >= 0);
-    *budget = (struct budget){full_us * 1000, full_us * 1000, per_second_us * 1000, debt_us * 1000, now_ms, 0};
+    *budget = (struct cpu_budget){full_us * 1000, full_us * 1000, per_second_us * 1000, debt_us * 1000, now_ms, 0};
 }
 
-void budget_charge(struct budget *budget, int64_t spent_ns, int64_t now_ms)
+void budget_charge(struct cpu_budget *budget, int64_t spent_ns, int64_t now_ms)
 {
     const int64_t passed = now_ms - budget->filled_ms, missing = budget->full_ns - budget->left_ns;
     assert(budget->per_second_ns > 0 && spent_ns >= 0);
@@ -29,7 +29,7 @@ void budget_charge(struct budget *budget, int64_t spent_ns, int64_t now_ms)
         budget->left_ns = -budget->debt_ns;
 }
 
-int64_t budget_when(const struct budget *budget, int64_t least_ns)
+int64_t budget_when(const struct cpu_budget *budget, int64_t least_ns)
 {
     const int64_t missing = least_ns + 1 - budget->left_ns;
     return missing <= 0 ? budget->filled_ms : budget->filled_ms + missing * 1000 / budget->per_second_ns + 1;

@@ -145,7 +145,7 @@ struct root_job {
     struct group_pids seen;   /* by that scan */
 
     struct signal_queue signals; /* that its user has asked for */
-    struct budget signalling;
+    struct cpu_budget signalling;
     int errand_fd; /* its pidfd, or -1 */
     pid_t errand;  /* process that kills its many; 0: none. These are of death.c */
     pid_t raised[MAX_RAISED];
@@ -174,7 +174,7 @@ struct root {
     bool order_asked; /* an answer to order_id is due then */
     uint64_t order_id;
     int64_t ordered_ns; /* when the newest came */
-    struct budget paying[PAYER_COUNT], dying, starts;
+    struct cpu_budget paying[PAYER_COUNT], dying, starts;
     unsigned top_level;     /* of the top job here, see walks_fill() */
     int64_t turned_ns;      /* own CPU time at the end of the last turn */
     unsigned weight;        /* of all jobs together; 0: not set */
@@ -203,9 +203,9 @@ struct root {
     int64_t contact_ms;   /* CLOCK_BOOTTIME; 0: none yet */
     int64_t boost_ms, watchdog_ms;
     struct admission admission;
-    struct budget boosts;  /* of all jobs that start or end */
-    struct budget reading; /* of output */
-    uint64_t watchdog_us;  /* 0: none */
+    struct cpu_budget boosts;  /* of all jobs that start or end */
+    struct cpu_budget reading; /* of output */
+    uint64_t watchdog_us;      /* 0: none */
     bool stop;
     int status;
 };

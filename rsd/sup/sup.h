@@ -82,7 +82,7 @@ struct sup {
     struct signal_queue signals;
     struct order_rank signal_rank; /* of who sends to many */
     struct pace reap_pace, signal_pace;
-    struct budget births; /* CPU time above the jobs, beside what each birth has of its own */
+    struct cpu_budget births; /* CPU time above the jobs, beside what each birth has of its own */
     uint64_t job;
     uint32_t attempt;
     struct user user;

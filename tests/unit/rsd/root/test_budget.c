@@ -11,16 +11,16 @@
 #define US INT64_C(1000)
 enum { FULL_US = 3000, PER_SECOND_US = 5000, DEBT_US = 5000, START_MS = 1000 };
 
-static struct budget make(void)
+static struct cpu_budget make(void)
 {
-    struct budget budget;
+    struct cpu_budget budget;
     budget_init(&budget, FULL_US, PER_SECOND_US, DEBT_US, START_MS);
     return budget;
 }
 
 static void test_begins_full_and_never_overflows(void **state)
 {
-    struct budget budget = make();
+    struct cpu_budget budget = make();
     (void)state;
     assert_int_equal(budget.left_ns, FULL_US * US);
     budget_charge(&budget, 0, START_MS + 100000);
@@ -31,7 +31,7 @@ static void test_begins_full_and_never_overflows(void **state)
 
 static void test_fills_steadily(void **state)
 {
-    struct budget budget = make();
+    struct cpu_budget budget = make();
     (void)state;
     budget_charge(&budget, FULL_US * US, START_MS);
     assert_int_equal(budget.left_ns, 0);
@@ -43,7 +43,7 @@ static void test_fills_steadily(void **state)
 
 static void test_time_that_goes_back_gives_nothing(void **state)
 {
-    struct budget budget = make();
+    struct cpu_budget budget = make();
     (void)state;
     budget_charge(&budget, FULL_US * US, START_MS);
     budget_charge(&budget, 0, START_MS - 500);
@@ -54,7 +54,7 @@ static void test_time_that_goes_back_gives_nothing(void **state)
 /* The time that budget_when() names is the first at which there is more than that. */
 static void test_says_when(void **state)
 {
-    struct budget budget = make();
+    struct cpu_budget budget = make();
     int64_t when;
     (void)state;
     assert_int_equal(budget_when(&budget, 0), START_MS);
@@ -68,7 +68,7 @@ static void test_says_when(void **state)
 /* However much one step has spent, the debt is paid within its bound: a second here. */
 static void test_owes_no_more_than_its_debt(void **state)
 {
-    struct budget budget = make();
+    struct cpu_budget budget = make();
     (void)state;
     budget_charge(&budget, 1000000 * US, START_MS);
     assert_int_equal(budget.left_ns, -DEBT_US * US);
