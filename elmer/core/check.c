@@ -246,7 +246,7 @@ static bool plainly_fits(const struct check *check, const struct job *job)
 static int check_users(const struct check *check)
 {
     for (size_t i = 0; i < check->core->nusers; i++) {
-        const struct user *user = check->core->users[i];
+        const struct owner *user = check->core->users[i];
         struct core_user plain = plainly_has(check->core, user->uid);
         if (plain.queued != user->has.queued || plain.running != user->has.running)
             return broken(check, "user %u: has %u jobs queued and %u running, counted as %u and %u", user->uid,

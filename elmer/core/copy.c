@@ -238,10 +238,10 @@ struct core *core_copy(const struct core *from)
     core->lost_tasks_capacity = from->nlost_tasks;
     for (int i = 0; i < from->nhosts; i++)
         core->hosts[i] = copy_host(from->hosts[i]);
-    core->users = mem_array(from->nusers, sizeof(struct user *));
+    core->users = mem_array(from->nusers, sizeof(struct owner *));
     core->users_capacity = from->nusers;
     for (size_t i = 0; i < from->nusers; i++)
-        core->users[i] = mem_copy(from->users[i], 1, sizeof(struct user));
+        core->users[i] = mem_copy(from->users[i], 1, sizeof(struct owner));
     copy_index(core, from);
     for (size_t i = 0; i < from->nindex; i++)
         if (from->index[i].job) {

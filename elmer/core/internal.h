@@ -34,7 +34,7 @@ struct part {
     struct node on_host; /* host->parts, in the order of allocation */
 };
 
-struct user {
+struct owner { /* a user who has had jobs */
     uint32_t uid;
     struct core_user has;
 };
@@ -67,7 +67,7 @@ struct job {
     int *hosts;
     char *text; /* NULL: "" */
     uint8_t *exited;
-    struct user *user;    /* the core's */
+    struct owner *user;   /* the core's */
     struct part *parts;   /* [nparts] in the order of hosts */
     struct claim *claims; /* [info.nlost] */
     int *lost;            /* their hosts, for info.lost */
@@ -186,7 +186,7 @@ struct core {
     struct index_entry *index; /* by id */
     size_t nindex, index_capacity, nforgotten;
 
-    struct user **users; /* by uid */
+    struct owner **users; /* by uid */
     size_t nusers, users_capacity;
 
     struct queue queue;
@@ -307,12 +307,12 @@ void room_promise(const struct part *part);                                     
 void room_take_back(const struct part *part);                                      /* ... and no more */
 
 /* ---- user.c: what a user has ---- */
-struct user *user_get(struct core *core, uint32_t uid);        /* makes him the first time */
-struct user *user_find(const struct core *core, uint32_t uid); /* NULL: has had no job */
+struct owner *user_get(struct core *core, uint32_t uid);        /* makes him the first time */
+struct owner *user_find(const struct core *core, uint32_t uid); /* NULL: has had no job */
 void users_free(struct core *core);
-bool user_at_limit(const struct core *core, const struct user *user);
-void user_takes(struct user *user);                    /* one of his jobs gets a cluster */
-void user_gives(struct core *core, struct user *user); /* ... has it no more */
+bool user_at_limit(const struct core *core, const struct owner *user);
+void user_takes(struct owner *user);                    /* one of his jobs gets a cluster */
+void user_gives(struct core *core, struct owner *user); /* ... has it no more */
 
 /* ---- cluster.c: the D x P table ---- */
 struct job **cluster_row(const struct host *host, int cpu); /* [CORE_MAX_LEVELS] */

@@ -71,7 +71,7 @@ void notice_changed(struct core *core, struct job *job)
 }
 
 /* Notices on the host now, of this user or of all. */
-static int count_there(const struct host *host, const struct user *user)
+static int count_there(const struct host *host, const struct owner *user)
 {
     int count = 0;
 

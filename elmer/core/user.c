@@ -22,25 +22,25 @@ static size_t user_at(const struct core *core, uint32_t uid)
     return low;
 }
 
-struct user *user_find(const struct core *core, uint32_t uid)
+struct owner *user_find(const struct core *core, uint32_t uid)
 {
     size_t at = user_at(core, uid);
 
     return at < core->nusers && core->users[at]->uid == uid ? core->users[at] : NULL;
 }
 
-struct user *user_get(struct core *core, uint32_t uid)
+struct owner *user_get(struct core *core, uint32_t uid)
 {
-    struct user *user = user_find(core, uid);
+    struct owner *user = user_find(core, uid);
     size_t at;
 
     if (user)
         return user;
-    core->users = mem_grow(core->users, &core->users_capacity, core->nusers + 1, sizeof(struct user *));
+    core->users = mem_grow(core->users, &core->users_capacity, core->nusers + 1, sizeof(struct owner *));
     user = mem_zalloc(sizeof(*user));
     user->uid = uid;
     at = user_at(core, uid);
-    memmove(&core->users[at + 1], &core->users[at], (core->nusers - at) * sizeof(struct user *));
+    memmove(&core->users[at + 1], &core->users[at], (core->nusers - at) * sizeof(struct owner *));
     core->users[at] = user;
     core->nusers++;
     return user;
@@ -53,18 +53,18 @@ void users_free(struct core *core)
     free(core->users);
 }
 
-bool user_at_limit(const struct core *core, const struct user *user)
+bool user_at_limit(const struct core *core, const struct owner *user)
 {
     return core->options.user_running > 0 && user->has.running >= core->options.user_running;
 }
 
-void user_takes(struct user *user)
+void user_takes(struct owner *user)
 {
     user->has.running++;
 }
 
 /* His jobs anywhere in the queue may be eligible now. */
-void user_gives(struct core *core, struct user *user)
+void user_gives(struct core *core, struct owner *user)
 {
     bool was_at_limit = user_at_limit(core, user);
 
@@ -75,7 +75,7 @@ void user_gives(struct core *core, struct user *user)
 
 struct core_user core_user(const struct core *core, uint32_t uid)
 {
-    const struct user *user = user_find(core, uid);
+    const struct owner *user = user_find(core, uid);
 
     return user ? user->has : (struct core_user){0};
 }

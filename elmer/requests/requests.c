@@ -263,7 +263,7 @@ void request_replace(struct request *request, struct wire_message *message)
     dispatch(request);
 }
 
-static void on_user(const struct user *user, void *data)
+static void on_user(const struct request_user *user, void *data)
 {
     struct request *request = data;
     struct client *client = request->client;

@@ -22,7 +22,7 @@ struct question {
 };
 
 struct entry {
-    struct user user;
+    struct request_user user;
     int64_t until_ms; /* 0: not asked yet */
     struct question *questions, **last;
     struct entry *next; /* of those to be asked */
@@ -34,7 +34,7 @@ struct users {
     struct map entries;           /* by uid */
     struct entry *asking, **last; /* the first is being asked */
     uv_work_t work;
-    struct user result;
+    struct request_user result;
     bool closing;
 };
 
@@ -147,7 +147,7 @@ static void asked(uv_work_t *work, int status)
     entry->user = users->result;
     entry->until_ms = mono_ms(mono_now()) + KEEP_MS;
     ask_next(users);
-    struct user user = entry->user;
+    struct request_user user = entry->user;
     struct question *questions = entry->questions;
     entry->questions = NULL;
     for (struct question *q = questions, *next; q; q = next) {
@@ -184,7 +184,7 @@ bool users_known_admin(const struct users *users, uint32_t uid)
     return entry && entry->user.admin;
 }
 
-const char *users_conflict(const struct user *user, const char *name, const char *host, char *text, size_t size)
+const char *users_conflict(const struct request_user *user, const char *name, const char *host, char *text, size_t size)
 {
     static const char advice[] = "make the users of the hosts and of the queue host agree";
     if (*user->name && strcmp(user->name, name) != 0)
@@ -202,7 +202,7 @@ void users_ask(struct users *users, uint32_t uid, const char *vouched, users_ans
 {
     struct entry *entry = map_get(&users->entries, uid);
     if (entry && is_answer(entry, vouched)) {
-        struct user user = entry->user;
+        struct request_user user = entry->user;
         answer(&user, data);
         return;
     }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-struct user {
+struct request_user {
     uint32_t uid;
     char name[256]; /* "": this host knows no such user */
     bool admin;     /* member of the group of administrators */
@@ -19,7 +19,7 @@ struct user {
 struct users;
 struct users *users_create(uv_loop_t *loop, const char *admin_group);
 void users_destroy(struct users *users); /* questions that have not been answered never are */
-typedef void (*users_answer)(const struct user *user, void *data);
+typedef void (*users_answer)(const struct request_user *user, void *data);
 /* vouched: the name that a host gives to this uid, "": none. answer is called at once when it is known, else later; for
  * one uid in the order of the questions. */
 void users_ask(struct users *users, uint32_t uid, const char *vouched, users_answer answer, void *data);
@@ -27,6 +27,7 @@ void users_ask(struct users *users, uint32_t uid, const char *vouched, users_ans
 bool users_known_admin(const struct users *users, uint32_t uid);
 /* Why the name and the uid of the user of a host do not belong together here, for people; NULL: nothing is wrong, also
  * when this host knows neither. */
-const char *users_conflict(const struct user *user, const char *name, const char *host, char *text, size_t size);
+const char *users_conflict(const struct request_user *user, const char *name, const char *host, char *text,
+                           size_t size);
 
 #endif

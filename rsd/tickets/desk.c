@@ -59,7 +59,7 @@ struct client {
     struct wire_message request;
 };
 
-struct user { /* also one without a name */
+struct desk_user { /* also one without a name */
     uint32_t uid;
     char name[TICKET_USER_MAX + 1];
     int64_t known_ms; /* 0: nobody */
@@ -74,13 +74,13 @@ struct desk {
     int listener;
     struct client clients[CLIENTS];
     size_t top; /* no place from here on is taken */
-    struct user users[USERS];
+    struct desk_user users[USERS];
 };
 
 /* ---- users ---- */
 
 /* One who is known stays so while nobody can be asked. */
-static void look_up(struct user *user, int64_t now)
+static void look_up(struct desk_user *user, int64_t now)
 {
     static struct log_limit limit;
     const struct passwd *entry;
@@ -97,7 +97,7 @@ static void look_up(struct user *user, int64_t now)
 }
 
 /* Tickets that he has had lately. */
-static double owed(const struct user *user, int64_t now)
+static double owed(const struct desk_user *user, int64_t now)
 {
     double left = user->bucket.missing - (double)(now - user->bucket.at_ms) * TICKETS_PER_SECOND / 1000;
     return left > 0 ? left : 0;
@@ -105,11 +105,11 @@ static double owed(const struct user *user, int64_t now)
 
 /* Who has had the fewest tickets lately makes room, so that nobody has his forgotten; of those the one who was looked
  * up the longest time ago. */
-static struct user *user_of(struct desk *desk, uint32_t uid, int64_t now)
+static struct desk_user *user_of(struct desk *desk, uint32_t uid, int64_t now)
 {
-    struct user *user = &desk->users[0];
+    struct desk_user *user = &desk->users[0];
     for (size_t i = 0; i < USERS; i++) {
-        struct user *other = &desk->users[i];
+        struct desk_user *other = &desk->users[i];
         if (other->known_ms && other->uid == uid) {
             if (now - other->known_ms > USER_MS || !other->name[0])
                 look_up(other, now);
@@ -119,7 +119,7 @@ static struct user *user_of(struct desk *desk, uint32_t uid, int64_t now)
             (owed(other, now) <= owed(user, now) && other->known_ms < user->known_ms))
             user = other;
     }
-    *user = (struct user){.uid = uid, .bucket = {.at_ms = now}};
+    *user = (struct desk_user){.uid = uid, .bucket = {.at_ms = now}};
     look_up(user, now);
     return user;
 }
@@ -162,7 +162,7 @@ static void answer(struct client *client, int result, const char *text)
 }
 
 /* These have no number, so nobody has another's forgotten by them. */
-static void serve_pass(struct desk *desk, struct client *client, const struct user *user)
+static void serve_pass(struct desk *desk, struct client *client, const struct desk_user *user)
 {
     const struct desk_asker asker = {client->channel.fd, client->pid, client->uid, user->name};
     char text[PASS_TEXT_MAX + 1] = "";
@@ -178,7 +178,7 @@ static void serve_pass(struct desk *desk, struct client *client, const struct us
     answer(client, result, result == 0 ? text : err.text);
 }
 
-static void serve_warrant(const struct desk *desk, struct client *client, const struct user *user)
+static void serve_warrant(const struct desk *desk, struct client *client, const struct desk_user *user)
 {
     char text[WARRANT_TEXT_MAX + 1];
     struct err err = ERR_INIT;
@@ -193,7 +193,7 @@ static void serve_warrant(const struct desk *desk, struct client *client, const 
 /* It waits where its user has had too many. */
 static void serve(struct desk *desk, struct client *client, int64_t now)
 {
-    struct user *user = user_of(desk, client->uid, now);
+    struct desk_user *user = user_of(desk, client->uid, now);
     char text[TICKET_TEXT_MAX + 1];
     struct err err = ERR_INIT;
     int result;

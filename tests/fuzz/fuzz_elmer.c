@@ -196,7 +196,7 @@ void renewals_destroy(struct renewals *renewals)
 /* ---- in place of users.c and notify.c ---- */
 
 struct question {
-    struct user user;
+    struct request_user user;
     users_answer answer;
     void *data;
 };
@@ -220,9 +220,9 @@ void users_destroy(struct users *users)
         users->count = 0;
 }
 
-static struct user user_of(uint32_t uid)
+static struct request_user user_of(uint32_t uid)
 {
-    struct user user = {.uid = uid, .admin = uid == 2002};
+    struct request_user user = {.uid = uid, .admin = uid == 2002};
 
     (void)snprintf(user.name, sizeof(user.name), "%s",
                    uid == 2001   ? "alice"
@@ -234,7 +234,7 @@ static struct user user_of(uint32_t uid)
 
 void users_ask(struct users *users, uint32_t uid, const char *vouched, users_answer answer, void *data)
 {
-    struct user user = user_of(uid);
+    struct request_user user = user_of(uid);
 
     FUZZ_CHECK(strlen(vouched) < 256, "name %s", vouched);
     if (users->count == QUESTIONS)
@@ -249,7 +249,7 @@ bool users_known_admin(const struct users *users, uint32_t uid)
     return user_of(uid).admin;
 }
 
-const char *users_conflict(const struct user *user, const char *name, const char *host, char *text, size_t size)
+const char *users_conflict(const struct request_user *user, const char *name, const char *host, char *text, size_t size)
 {
     if (*name == '\0' || strcmp(user->name, name) == 0)
         return NULL;

@@ -33,7 +33,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void on_answer(const struct user *user, void *data)
+static void on_answer(const struct request_user *user, void *data)
 {
     size_t used = strlen(told);
     (void)data;
@@ -97,7 +97,7 @@ static void test_vouched(void **state)
     assert_int_equal(fake_work_count(), 1);
     fake_work_run();
     expect("1009 ");
-    struct user nobody = {.uid = NOBODY}, alice = {.uid = ALICE, .name = "alice"};
+    struct request_user nobody = {.uid = NOBODY}, alice = {.uid = ALICE, .name = "alice"};
     assert_null(users_conflict(&nobody, "dora", "ws1", text, sizeof(text)));
     assert_null(users_conflict(&alice, "alice", "ws1", text, sizeof(text)));
     assert_non_null(strstr(users_conflict(&alice, "al", "ws1", text, sizeof(text)), "user al has uid 1001 on ws1"));
