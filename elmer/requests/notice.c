@@ -11,7 +11,7 @@ int notice_check(const struct wire_submit *submit, struct err *err)
 {
     if (!submit->notice)
         return 0;
-    if (submit->nprocs != 1 || submit->each || submit->pvm || submit->mesh_rows || *submit->tasks ||
+    if (submit->nprocs != 1 || launcher_of(submit) != LAUNCHER_PLAIN || submit->mesh_rows || *submit->tasks ||
         submit->memory_bytes || submit->per_host)
         return err_set(err, -1, "a notice is one process, and no array");
     if (submit->hosts.count)
