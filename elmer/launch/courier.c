@@ -116,7 +116,7 @@ static void start(struct courier *c)
     }
     struct launch_process p = {.number =
                                    (uint32_t)JOB_COURIERS + c->generation * (uint32_t)l->nhosts + (uint32_t)c->place,
-                               .role = "command",
+                               .role = ROLE_COMMAND,
                                .place = c->place,
                                .cpu = -1,
                                .argv = {argv, 1},

@@ -249,7 +249,7 @@ static void on_exited_without(struct launches *launches, int host, const struct 
                                 .attempt = (uint32_t)exited->attempt,
                                 .rank = (uint32_t)exited->process,
                                 .host = host};
-    if (strcmp(exited->role, "command") == 0)
+    if (strcmp(exited->role, role_name(ROLE_COMMAND)) == 0)
         engine_event(launches->room.engine, &event);
     else if (!state || state->attempt != exited->attempt || state->state != JOB_STARTING)
         engine_after_commit(launches->room.engine, &taken);

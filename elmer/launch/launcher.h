@@ -14,6 +14,7 @@
 #define ELMER_LAUNCH_LAUNCHER_H
 
 #include "elmer/launch/launch.h"
+#include "lib/job/role.h"
 #include "lib/memory/map.h"
 
 enum launch_state { LAUNCH_PREPARING, LAUNCH_COMMAND, LAUNCH_LAUNCHED, LAUNCH_HELD, LAUNCH_OVER, LAUNCH_STATE_COUNT };
@@ -56,7 +57,7 @@ struct launch {
 /* A process to be started. */
 struct launch_process {
     uint32_t number;
-    const char *role; /* as in the message start: its host treats helpers otherwise than the command */
+    enum job_role role; /* its host treats helpers otherwise than the command */
     int place;
     uint32_t rank; /* for ELMER_RANK and names of files; 0 for helpers */
     int cpu;       /* the only one that it may use; -1: all that the job has on the host */

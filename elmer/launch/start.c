@@ -64,7 +64,7 @@ void launch_start(struct launch *l, const struct launch_process *p, struct arena
     s->job = l->job->id;
     s->attempt = l->attempt;
     s->process = p->number;
-    s->role = p->role;
+    s->role = role_name(p->role);
     s->argv = p->argv;
     s->environment = environment_build(&facts, memory);
     s->dir = submit->dir;
@@ -102,7 +102,7 @@ void launch_rank(struct launch *l, uint32_t rank)
     assert(rank < l->ranks && (l->state == LAUNCH_COMMAND || l->state == LAUNCH_LAUNCHED));
     struct arena memory = {0};
     struct launch_process p = {.number = rank,
-                               .role = "command",
+                               .role = ROLE_COMMAND,
                                .place = launch_place(l, l->processors[rank].host),
                                .rank = rank,
                                .cpu = l->launcher->cpu(l, rank),

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+#include "lib/job/role.h"
 #include "lib/wire/channel.h"
 #include "rsd/config.h"
 #include "rsd/root/admission.h"
@@ -18,7 +19,6 @@
 #include "rsd/root/group.h"
 #include "rsd/root/limits.h"
 #include "rsd/root/order.h"
-#include "rsd/root/role.h"
 #include "rsd/root/root.h"
 #include "rsd/root/sched.h"
 #include "rsd/root/signal_queue.h"

@@ -8,11 +8,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/job/role.h"
 #include "lib/wire/channel.h"
 #include "rsd/root/limits.h"
 #include "rsd/root/budget.h"
 #include "rsd/root/order.h"
-#include "rsd/root/role.h"
 #include "rsd/sup/pace.h"
 #include "rsd/root/signal_queue.h"
 #include "rsd/sup/user.h"

@@ -89,7 +89,7 @@ static int place_of_helper(const struct launch *l, uint64_t helper)
 
 /* ---- starting helpers ---- */
 
-static struct launch_process helper_process(const struct launch *l, uint32_t number, const char *role, int place,
+static struct launch_process helper_process(const struct launch *l, uint32_t number, enum job_role role, int place,
                                             const char **argv, size_t count)
 {
     return (struct launch_process){.number = l->nprocs + number,
@@ -99,7 +99,7 @@ static struct launch_process helper_process(const struct launch *l, uint32_t num
                                    .argv = {argv, count},
                                    .output = "",
                                    .errors = "",
-                                   .capture = strcmp(role, "pvmd") == 0};
+                                   .capture = role == ROLE_DAEMON};
 }
 
 static void start_master(struct launch *l)
@@ -111,7 +111,7 @@ static void start_master(struct launch *l)
     argv[0] = "pvmd";
     /* With a loopback address for its own name a master cannot reach its slaves: then it must be told the address. */
     argv[1] = arena_format(&memory, "-n%s", l->nhosts > 1 && facts.name_loopback && *address ? address : facts.name);
-    struct launch_process p = helper_process(l, MASTER, "pvmd", 0, argv, 2);
+    struct launch_process p = helper_process(l, MASTER, ROLE_DAEMON, 0, argv, 2);
     launch_start(l, &p, &memory);
     arena_fini(&memory);
 }
@@ -128,7 +128,7 @@ static void start_agent(struct launch *l)
         const char *address = launch_address(l, i);
         argv[count++] = *address ? arena_format(&memory, "%s=%s", launch_host(l, i), address) : launch_host(l, i);
     }
-    struct launch_process p = helper_process(l, AGENT, "agent", 0, argv, count);
+    struct launch_process p = helper_process(l, AGENT, ROLE_AGENT, 0, argv, count);
     if (launch_files(l, 0, &memory, &p.output, &p.errors))
         launch_start(l, &p, &memory);
     arena_fini(&memory);
@@ -145,7 +145,7 @@ static void start_slave(struct launch *l, int place)
         if (*word)
             argv[count++] = word;
     argv[count++] = "-f"; /* stay our child */
-    struct launch_process p = helper_process(l, slave_at(place), "pvmd", place, argv, count);
+    struct launch_process p = helper_process(l, slave_at(place), ROLE_DAEMON, place, argv, count);
     launch_start(l, &p, &memory);
     arena_fini(&memory);
 }
@@ -159,7 +159,7 @@ static void environment(const struct launch *l, const struct launch_process *p, 
     list->items[count++] = arena_format(memory, "PVM_WD=%s", job_submit(l->job)->dir);
     list->items[count++] = "PVM_RSH=/bin/false"; /* nothing leaves the job's hosts, whatever happens to its hoster */
     list->items[count++] = arena_format(memory, "PVMDLOGMAX=%d", PVM_LOG_BYTES);
-    if (socket && strcmp(p->role, "pvmd") != 0)
+    if (socket && p->role != ROLE_DAEMON)
         list->items[count++] = arena_format(memory, "PVMSOCK=%s", socket);
     list->count = count;
 }

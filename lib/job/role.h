@@ -1,6 +1,6 @@
-/* role.h - what a process is to its job, and how messages name that; for the root half and the supervisor. */
-#ifndef RSD_ROOT_ROLE_H
-#define RSD_ROOT_ROLE_H
+/* role.h - what a process is to its job, and how messages name that; for elmer, which starts it, and for rsd. */
+#ifndef LIB_JOB_ROLE_H
+#define LIB_JOB_ROLE_H
 
 #include <stdbool.h>
 #include <string.h>
