@@ -61,7 +61,7 @@ struct session {
     struct typed typed;              /* for it; without memory: nothing has been started */
     size_t out_window, error_window; /* bytes that may still be sent */
     struct family family;            /* ending: what is still there */
-    bool look;                       /* something has ended since that was seen */
+    bool scan;                       /* something has ended since that was seen */
     unsigned rounds;                 /* of KILL */
 };
 

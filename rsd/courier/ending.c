@@ -32,7 +32,7 @@ void session_end(struct session *session, int64_t now)
     }
     if (!any)
         return;
-    family_look(&session->family, session->children, session->nchildren, ends);
+    family_scan(&session->family, session->children, session->nchildren, ends);
     signal_family(session, session->children[0].terminal ? SIGHUP : SIGTERM);
     signal_family(session, SIGCONT);
 }
@@ -48,10 +48,10 @@ bool session_all_reaped(const struct session *session)
 void session_end_rest(struct session *session, int64_t now)
 {
     bool late = now >= session->deadline_ms;
-    if (!late && !(session->look && session_all_reaped(session)))
+    if (!late && !(session->scan && session_all_reaped(session)))
         return;
-    session->look = false;
-    family_look(&session->family, session->children, session->nchildren, ends);
+    session->scan = false;
+    family_scan(&session->family, session->children, session->nchildren, ends);
     if (!late)
         return;
     session->killed = true;

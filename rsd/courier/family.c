@@ -1,5 +1,5 @@
-/* family.c - see family.h. One look at /proc costs a few microseconds for each process of the host, and is taken when
- * something ends that is not to. Who makes processes meanwhile has some that were not seen: another look finds them. */
+/* family.c - see family.h. A scan of /proc costs a few microseconds for each process of the host, and is made when
+ * something ends that is not to. Who makes processes meanwhile has some that were not seen: another scan finds them. */
 #include "config.h"
 
 #include "rsd/courier/family.h"
@@ -199,7 +199,7 @@ static void keep(struct family *family, const struct table *table)
     family->count = count;
 }
 
-void family_look(struct family *family, const struct child *children, size_t nchildren,
+void family_scan(struct family *family, const struct child *children, size_t nchildren,
                  bool (*counts)(const struct child *))
 {
     const struct kin kin = {children, nchildren, counts};

@@ -10,7 +10,7 @@
 #include "rsd/courier/courier.h"
 
 /* What runs now of the children that count(). Where that cannot be read, nothing is found. */
-void family_look(struct family *family, const struct child *children, size_t nchildren,
+void family_scan(struct family *family, const struct child *children, size_t nchildren,
                  bool (*counts)(const struct child *));
 /* To what was found, but for the groups of children that have not been reaped: child_signal() reaches these. */
 void family_signal(const struct family *family, const struct child *children, size_t nchildren, int number);

@@ -267,7 +267,7 @@ static void hear_signal(struct session *session, const struct run_frame *frame)
     }
     if (!left)
         return;
-    family_look(&others, session->children, session->nchildren, left_others);
+    family_scan(&others, session->children, session->nchildren, left_others);
     family_signal(&others, session->children, session->nchildren, (int)number);
     family_fini(&others);
 }
@@ -428,7 +428,7 @@ void session_step(struct session *session, const struct courier *courier, const 
 
 bool session_reaped(struct session *session, pid_t pid, int status)
 {
-    session->look = session->ending;
+    session->scan = session->ending;
     for (size_t i = 0; i < session->nchildren; i++) {
         struct child *child = &session->children[i];
         if (child->pid != pid || child->reaped)
@@ -443,17 +443,17 @@ bool session_reaped(struct session *session, pid_t pid, int status)
 
 bool session_over(const struct session *session)
 {
-    return session->ending && session_all_reaped(session) && !session->look && session->family.count == 0;
+    return session->ending && session_all_reaped(session) && !session->scan && session->family.count == 0;
 }
 
 int64_t session_next_ms(const struct session *session)
 {
     bool over = !session->ending && run_link_over(&session->link); /* noticed in sending */
-    bool look = session->look && session_all_reaped(session);
+    bool scan = session->scan && session_all_reaped(session);
     bool waits = session->ending || session->link.state != RUN_OPEN;
     int64_t watch_ms = run_link_underway(&session->link) ? session->stepped_ms + RUN_WATCH_MS : INT64_MAX;
     int64_t next_ms = waits ? session->deadline_ms : INT64_MAX;
     if (session->link.state == RUN_CHECKING && !session->desk.open)
         next_ms = earlier(next_ms, session->ask_ms);
-    return over || look ? 0 : watch_ms < next_ms ? watch_ms : next_ms;
+    return over || scan ? 0 : watch_ms < next_ms ? watch_ms : next_ms;
 }

@@ -17,7 +17,7 @@
  * This walks /proc and as many groups as users like to make, so it is a program of its own in SCHED_OTHER: who is
  * ranked above jobs must do neither (sessions.c). It uses one part in SHARE of a CPU, whatever is there: a user who
  * makes ten thousand groups can delay it by some seconds. Without jobs it sleeps, but for the round after the last. A
- * job may come and go between two looks: then their groups have used CPU time meanwhile.
+ * job may come and go between two scans: then their groups have used CPU time meanwhile.
  */
 #include "config.h"
 
@@ -292,7 +292,7 @@ _Noreturn void escapes_watch(const char *users, const char *groups, const cpu_se
         exit(1);
     for (;;) {
         int64_t begun = mono_ms(mono_now()), pause;
-        uint64_t now_us = used_by_jobs_us(groups); /* before the look: what it misses uses more */
+        uint64_t now_us = used_by_jobs_us(groups); /* before the scan: what it misses uses more */
         bool here = jobs_are_here(groups), ran = now_us != used_us || now_us == 0;
         if (here || ran || again) {
             round.host.rtkit = escapes_rtkit_runs(users);

@@ -40,7 +40,7 @@ enum {
     REMOVE_S = 30,       /* a job's directory must be gone, or it is left behind with a line ... */
     REMOVE_WAIT_MS = 20, /* ... but the job's end waits for it no longer than this */
     SWEEP_MS = 1000,
-    LOOK_STILL = 3,    /* how often the time to the next look is doubled where nobody waits */
+    LOOK_STILL = 3,    /* how often the time to the next message `look` is doubled where nobody waits */
     SWEEP_SOON_MS = 3, /* after an order that changed the job, then four times as long each time, up to SWEEP_MS */
     NEW_TASKS_MS = 20, /* at least between scans for new tasks of helpers */
     NEW_TASKS_MAX_MS = 200,

@@ -165,7 +165,7 @@ static void test_leave_what_stays(void **state)
     leave(&seat);
 }
 
-/* bash, between its prompt and its wait for a key, heeds a HUP only when that key comes. */
+/* bash, between its prompt and its wait for a key, handles a HUP only when that key comes. */
 static bool shell_sleeps(void)
 {
     char path[80], state = 0;

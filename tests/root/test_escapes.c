@@ -145,7 +145,7 @@ static long pauses_of(pid_t pid)
     return pauses;
 }
 
-/* The job has come and gone between two looks. */
+/* The job has come and gone between two scans. */
 static void test_who_has_left_a_job_of_a_moment(void **state)
 {
     pid_t seeker = 0, pid;

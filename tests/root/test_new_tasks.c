@@ -1,6 +1,6 @@
 /* test_new_tasks.c - how long a task that a pvmd has spawned is without its rank. pvmds are born with
- * SCHED_RESET_ON_FORK, so a task begins in SCHED_OTHER and is found by a look; until then everybody in real time passes
- * it, and it waits with all other work of the host. Neither what the looks cost nor what is done for the jobs below may
+ * SCHED_RESET_ON_FORK, so a task begins in SCHED_OTHER and is found by a scan; until then everybody in real time passes
+ * it, and it waits with all other work of the host. Neither what the scans cost nor what is done for the jobs below may
  * delay that. The task measures it itself: once it has its rank it runs at once, whatever else the machine does. */
 #include "config.h"
 
@@ -26,7 +26,7 @@ enum {
     HELPER_SECONDS = 120,
     RT_SECONDS = 5,
     PVMD = 1000,
-    MANY = 500, /* so many that a look alone costs more than all looks together may */
+    MANY = 500, /* so many that a scan alone costs more than all scans together may */
     FEW = 10,
     TASKS = 4,
     SHORT_MS = 500, /* see walks.c */

@@ -68,7 +68,7 @@ static void open_one(struct model *m, const struct action *action)
     add_pending(m, EVENT_OPENED, action);
 }
 
-static void heed(struct model *m)
+static void obey(struct model *m)
 {
     for (size_t i = 0; i < m->f.actions.count; i++) {
         const struct action *action = &m->f.actions.items[i];
@@ -88,7 +88,7 @@ static void step(struct model *m, struct event event)
 {
     m->f.now_ms += 10;
     assert_int_equal(fixture_step(&m->f, event), 0);
-    heed(m);
+    obey(m);
 }
 
 /* What it was about to say is lost with its link. */
@@ -114,7 +114,7 @@ static void set_up(struct model *m, int host)
     m->up[host] = true;
     m->f.now_ms += 10;
     assert_int_equal(fixture_up(&m->f, host, CPUS, core_host(m->f.core, host)->generation, held, m->nheld[host]), 0);
-    heed(m);
+    obey(m);
 }
 
 /* ---- what happens ---- */
@@ -313,10 +313,10 @@ static void settle(struct model *m)
         m->f.now_ms += 1000;
         if (core_job(m->f.core, id) && core_job(m->f.core, id)->state == JOB_HELD)
             fixture_client(&m->f, EVENT_RELEASE, id, 0, true);
-        heed(m);
+        obey(m);
         if (core_job(m->f.core, id) && !core_job(m->f.core, id)->notice && i > QUIET / 2) { /* asks for too many now */
             fixture_client(&m->f, EVENT_CANCEL, id, 0, true);
-            heed(m);
+            obey(m);
         }
         step(m, (struct event){.type = EVENT_TICK, .host = -1});
     }
