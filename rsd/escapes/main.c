@@ -34,5 +34,6 @@ int main(int argc, char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if ((uint64_t)getppid() != parent || sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
         return 1;
+    log_fields();
     escapes_watch(argv[1], argv[2], &cpus);
 }

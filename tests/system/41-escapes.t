@@ -33,7 +33,7 @@ as bob 1 ekill "$later"
 for i in $first $later; do wait_for 10 "job $i ends" over "$i"; done
 ok 'what has left lives on' is_in_unit escaped.scope 'TS -'
 ok 'and holds nobody up' over "$(submit bob -w -o /dev/null 1 true)"
-like 'the log says it' "$(on 1 journalctl -q -o cat --no-pager -u rsd-spawn)" "left their job for a group of their user's .*uid=$uid"
+like 'the log says it' "$(on 1 journalctl -q -o cat --no-pager -u rsd-spawn _TRANSPORT=journal)" "left their job for a group of their user's .*uid=$uid"
 on 1 systemctl stop "user@$uid.service"
 
 # ---- its directory ----
