@@ -206,6 +206,15 @@ static void judge_user(struct findings *findings, const char *host, const char *
             here->user, value, expected);
 }
 
+static void judge_others(struct findings *findings, const char *host, const char *value)
+{
+    if (strcmp(value, "yes") == 0)
+        finding_add(findings, FINDING_GOOD, host, "other-names", "are known there");
+    else
+        finding_add(findings, FINDING_BAD, host, "other-names",
+                    "%s there: write it with its own address into /etc/hosts there, or into the DNS", value);
+}
+
 /* Jobs have the limits of rsd-spawn's unit: no session is opened for them. */
 static void judge_limit(struct findings *findings, const char *host, const char *what, const char *key,
                         const char *value, uint64_t least)
@@ -257,6 +266,8 @@ void doctor_judge_facts(struct findings *findings, const char *host, const char 
         else
             finding_add(findings, FINDING_GOOD, host, "own-name", "is %s there", value);
     }
+    if (doctor_find(said, "other-names", value))
+        judge_others(findings, host, value);
     if (doctor_find(said, "time", value))
         judge_clock(findings, host, value, here);
     if (doctor_find(said, "files", value))

@@ -22,7 +22,12 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
-enum { TRIAL_MS = 30000, ROUND_MS = 10000, PAUSE_MS = 100 };
+enum {
+    TRIAL_MS = 30000,
+    ROUND_MS = 10000,
+    PAUSE_MS = 100,
+    OTHERS_MAX = 64 /* names that a host is asked for */
+};
 #define PROGRAM ELMER_LIBEXECDIR "/elmer-doctor"
 
 struct trial {
@@ -203,9 +208,20 @@ static void try_over(struct findings *findings, struct elmer *elmer, const char 
     free(names);
 }
 
+/* With the names of the hosts behind it, and from the first again. To be free'd. */
+static const char **make_command(const struct doctor_host *hosts, size_t count, size_t at)
+{
+    size_t others = count - 1 < OTHERS_MAX ? count - 1 : OTHERS_MAX;
+    const char **command = must(calloc(others + 2, sizeof(*command)));
+
+    command[0] = PROGRAM;
+    for (size_t i = 1; i <= others; i++)
+        command[i] = hosts[(at + i) % count].name;
+    return command;
+}
+
 void doctor_try(struct findings *findings, struct elmer *elmer, const struct doctor_host *hosts, size_t count)
 {
-    static const char *const command[] = {PROGRAM, NULL};
     struct trial *trials = must(calloc(count + 1, sizeof(*trials)));
     char **said = must(calloc(count + 1, sizeof(*said)));
     char token[33] = "", output[100];
@@ -215,10 +231,11 @@ void doctor_try(struct findings *findings, struct elmer *elmer, const struct doc
         finding_add(findings, FINDING_BAD, "", "job", "no job can be tried: there are no random numbers");
     snprintf(output, sizeof(output), "/tmp/elmer-doctor.%%j.%s", token); /* nobody is there before us */
     for (size_t i = 0; i < count && token[0]; i++) {
-        const char *names[] = {hosts[i].name, NULL};
+        const char *names[] = {hosts[i].name, NULL}, **command = make_command(hosts, count, i);
 
         trials[i] = (struct trial){.host = &hosts[i], .before_s = time(NULL)};
         trials[i].job = submit(findings, elmer, hosts[i].name, "job", names, 1, command, output, false);
+        free(command);
     }
     deadline = mono_ms(mono_now()) + TRIAL_MS;
     for (size_t i = 0; i < count; i++)

@@ -12,7 +12,7 @@ doctor() { "$@" >"$tmp/out" 2>"$tmp/err"; }
 # ---- all is well ----
 ok 'it ends well' doctor on 1 eadmin doctor --user alice
 is 'nothing is bad' "$(grep -c ^bad "$tmp/out")" 0
-for check in name link certificate real-time job user home own-name clock scratch pvm version; do
+for check in name link certificate real-time job user home own-name other-names clock scratch pvm version; do
     ok "ws2: $check is good" test -n "$(found good ws2 $check)"
 done
 like 'nobody needs a certificate on the queue host itself' "$(found good ws1 certificate)" '^$'
@@ -39,11 +39,14 @@ broken() { # NAME LEVEL HOST CHECK REGEX
     is "$1: the exit status" $? "$([ "$2" = bad ] && echo 1 || echo 0)"
     like "$1" "$(found "$2" "$3" "$4")" "$5"
 }
-on 2 sh -c 'cp /etc/hosts /run/hosts; echo "127.0.1.1 ws2" >/run/new; cat /run/hosts >>/run/new; cat /run/new >/etc/hosts'
+on 2 sh -c 'cp /etc/hosts /run/hosts; echo "127.0.1.1 ws2 ws1" >/run/new; cat /run/hosts >>/run/new; cat /run/new >/etc/hosts'
 broken 'the own name is a loopback' bad ws2 own-name '127\.0\.1\.1'
+like 'so is that of another host' "$(found bad ws2 other-names)" 'ws1 is 127\.0\.1\.1 there: .*/etc/hosts'
+like 'which knows its names' "$(found good ws1 other-names)" 'are known there'
 on 2 sh -c 'cat /run/hosts >/etc/hosts'
 on 1 sh -c 'cp /etc/hosts /run/hosts; sed "/ws2/d" /run/hosts >/etc/hosts'
 broken 'a name that is not known' bad ws2 name 'is not known here'
+like 'a job there does not know it either' "$(found bad ws1 other-names)" 'ws2 is not known there: .*/etc/hosts'
 on 1 sh -c 'cat /run/hosts >/etc/hosts'
 on 2 chmod -x /usr/bin/pvmd
 broken 'no PVM there' warning ws2 pvm 'apt install pvm'

@@ -201,7 +201,7 @@ static void test_names(void **state)
 /* ---- of a host, from there ---- */
 
 #define WELL                                                                                                           \
-    "user alice 2001\nhome yes\nown-name 10.0.0.2\ntime 1000\nfiles 1024\nprocesses 9000\n"                            \
+    "user alice 2001\nhome yes\nown-name 10.0.0.2\nother-names yes\ntime 1000\nfiles 1024\nprocesses 9000\n"           \
     "scratch 5000000 9000000\npvm /usr/bin/pvmd\nmpi /usr/bin/mpirun\nversion 1.0\nend yes\n"
 
 static const struct doctor_facts here = {
@@ -211,7 +211,7 @@ static void test_facts_well(void **state)
 {
     (void)state;
     doctor_judge_facts(&findings, "ws2", WELL, &here);
-    assert_int_equal(findings.count, 10);
+    assert_int_equal(findings.count, 11);
     for (size_t i = 0; i < findings.count; i++) {
         assert_int_equal(findings.items[i].level, FINDING_GOOD);
         assert_string_equal(findings.items[i].host, "ws2");
@@ -236,6 +236,8 @@ static void test_facts_broken(void **state)
         {"home /home/alice is not there", "home", "share the homes", FINDING_BAD},
         {"own-name 127.0.1.1", "own-name", "/etc/hosts there", FINDING_BAD},
         {"own-name no", "own-name", "does not know its own name", FINDING_BAD},
+        {"other-names ws3 is not known, ws4 is 127.0.1.1", "other-names",
+         "ws3 is not known, ws4 is 127.0.1.1 there: write it with its own address into /etc/hosts there", FINDING_BAD},
         {"time 940", "clock", "59 s behind the one here", FINDING_WARNING},
         {"time 31536000", "clock", "before the one here", FINDING_WARNING},
         {"files 256", "limits",
