@@ -47,7 +47,8 @@ is 'what was done is said on standard output' "$out" "host ws2 takes no new jobs
 host ws3 takes no new jobs"
 wait_for 5 'the log says who and why' logged "^host=ws2 drained by=carol reason=\"new 'disk'\" from=ws1\$"
 like 'so do the hosts' "$(reason_of ws2)" '^drained by carol [0-9]+ s ago: new "disk"'
-ok 'resumed' as carol 1 eadmin resume ws2 ws3
+is 'so is what resume has done' "$(as carol 1 eadmin resume ws2 ws3)" "host ws2 takes jobs again
+host ws3 takes jobs again"
 wait_for 5 'also a line' logged '^host=ws3 resumed by=carol from=ws1$'
 id=$(submit alice -o /dev/null --hosts ws2 1 sleep 600)
 wait_for 10 'a job runs on ws2' running "$id"
@@ -79,7 +80,7 @@ on 3 systemctl stop rsd
 wait_for 15 'a host that is not heard' reason_is ws3 '^not heard since [0-9:]+'
 on 3 systemctl start rsd
 wait_for 20 'is back' hosts_up 3
-on 1 eadmin remove ws3 >/dev/null
+like 'what remove has done is said there, too' "$(on 1 eadmin remove ws3)" '^host ws3 is removed: its certificates are revoked'
 wait_for 5 'who has removed it' logged '^host=ws3 removed by=root from=ws1$'
 wait_for 20 'refused, how long ago and why' reason_is ws3 '^refused [0-9]+ s ago: .*revoked'
 wait_for 20 'rsd says it in its status' status_is 3 rsd '^no link to ws1:7110: .*revoked.*; mode '
