@@ -18,6 +18,9 @@ status_is() { [[ $(on "$1" systemctl show -P StatusText "$2") =~ $3 ]]; }
 # ---- a job: who has ended it, from where, and what its owner reads ----
 id=$(submit alice -o /dev/null --hosts ws2 1 sleep 600)
 wait_for 10 'a job runs' running "$id"
+ok 'an administrator sends it a signal' as carol 1 ekill --signal CONT "$id"
+ok 'so does its owner' as alice 1 ekill --signal CONT "$id"
+wait_for 5 'the log says who has' logged "^job=$id user=alice signalled by=carol host=ws1 reason=\"signal $(kill -l CONT)\"\$"
 ok 'an administrator on another host ends it' as carol 3 ekill "$id"
 wait_for 10 'it ends' over "$id"
 wait_for 5 'the log says who, and from where' logged "^job=$id user=alice ended by=carol host=ws3\$"
@@ -65,8 +68,8 @@ on 1 eadmin resume ws2 >/dev/null
 # ---- the store ----
 is 'eadmin log: all of it' "$(on 1 eadmin log --json | python3 -c 'import json, sys
 print(*[(d["what"] + ":" + str(d["host"] or d["user"]) + ":" + d["by"] + ":" + d["from"]) for d in json.load(sys.stdin)["decisions"]])')" \
-    'token-made:None:root:ws1 token-made:None:root:ws1 ended:alice:carol:ws3 drained:ws2:carol:ws1 drained:ws3:carol:ws1 resumed:ws2:carol:ws1 resumed:ws3:carol:ws1 drained:ws2:root:ws1 ended:alice:root:ws1 resumed:ws2:root:ws1'
-like 'for people' "$(as carol 1 eadmin log | sed -n 5p)" '^20[0-9-]+ [0-9:]+ +carol +ws1 +drained +host ws2 +new "disk"$'
+    'token-made:None:root:ws1 token-made:None:root:ws1 signalled:alice:carol:ws1 signalled:alice:alice:ws1 ended:alice:carol:ws3 drained:ws2:carol:ws1 drained:ws3:carol:ws1 resumed:ws2:carol:ws1 resumed:ws3:carol:ws1 drained:ws2:root:ws1 ended:alice:root:ws1 resumed:ws2:root:ws1'
+like 'for people' "$(as carol 1 eadmin log | sed -n 7p)" '^20[0-9-]+ [0-9:]+ +carol +ws1 +drained +host ws2 +new "disk"$'
 is 'only what is later' "$(on 1 eadmin log --since 2099-01-01 | wc -l)" 1
 is 'as the schema says' "$(on 1 eadmin log --json | schema)" ''
 is 'the hosts, too' "$(on 1 eadmin hosts --json | schema)" ''
