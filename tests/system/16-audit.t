@@ -66,11 +66,18 @@ like 'by whom a host is drained is known after a restart' "$(reason_of ws2)" '(^
 on 1 eadmin resume ws2 >/dev/null
 
 # ---- the store ----
-is 'eadmin log: all of it' "$(on 1 eadmin log --json | python3 -c 'import json, sys
-print(*[(d["what"] + ":" + str(d["host"] or d["user"]) + ":" + d["by"] + ":" + d["from"]) for d in json.load(sys.stdin)["decisions"]])')" \
+decisions() { on 1 eadmin log --json "$@" | python3 -c 'import json, sys
+print(*[(d["what"] + ":" + str(d["host"] or d["user"]) + ":" + d["by"] + ":" + d["from"]) for d in json.load(sys.stdin)["decisions"]])'; }
+is 'eadmin log: all of it' "$(decisions)" \
     'token-made:None:root:ws1 token-made:None:root:ws1 signalled:alice:carol:ws1 signalled:alice:alice:ws1 ended:alice:carol:ws3 drained:ws2:carol:ws1 drained:ws3:carol:ws1 resumed:ws2:carol:ws1 resumed:ws3:carol:ws1 drained:ws2:root:ws1 ended:alice:root:ws1 resumed:ws2:root:ws1'
 like 'for people' "$(as carol 1 eadmin log | sed -n 7p)" '^20[0-9-]+ [0-9:]+ +carol +ws1 +drained +host ws2 +new "disk"$'
 is 'only what is later' "$(on 1 eadmin log --since 2099-01-01 | wc -l)" 1
+is 'all of it, of the last hour' "$(decisions --since 1h)" "$(decisions)"
+moment=$(on 1 eadmin log --json | python3 -c 'import datetime, json, sys
+print(*[datetime.datetime.fromisoformat(d["time"].replace("Z", "+00:00")).timestamp() for d in json.load(sys.stdin)["decisions"]
+    if (d["what"], d["host"], d["by"]) == ("drained", "ws2", "root")])')
+is 'and a part, from the second drain of ws2 on' "$(decisions --since "@$moment")" \
+    'drained:ws2:root:ws1 ended:alice:root:ws1 resumed:ws2:root:ws1'
 is 'as the schema says' "$(on 1 eadmin log --json | schema)" ''
 is 'the hosts, too' "$(on 1 eadmin hosts --json | schema)" ''
 as alice 1 eadmin log >"$tmp/out" 2>&1
