@@ -41,6 +41,20 @@ like 'and says what to run there' "$(cat "$tmp/out")" 'host ws2 has no jobs.*ead
 is 'nothing was called for that host' "$(called)" ''
 as carol 1 eadmin resume ws2 >/dev/null
 
+job=$(submit alice -o /dev/null --hosts ws2 sleep 1000)
+wait_for 20 'a job runs there again' running "$job"
+as carol 1 eadmin drain ws2 --wait >"$tmp/out" 2>&1 &
+waits=$!
+wait_for 10 'drain --wait waits for it, too' waits_for
+is 'and lets it run' "$(state "$job")" running
+as alice 1 ekill "$job" >/dev/null 2>&1
+wait $waits
+is 'until it has ended' $? 0
+is 'and that is all that it says' "$(cat "$tmp/out")" "host ws2 takes no new jobs
+waiting for 1 job: $job
+host ws2 has no jobs"
+as carol 1 eadmin resume ws2 >/dev/null
+
 job=$(submit alice -o /dev/null --hosts ws1 sleep 1000)
 wait_for 20 'a job runs on the queue host' running "$job"
 exit_of 'a job is ended after its time' 0 "host ws1 has no jobs.*eadmin resume ws1" here reboot ws1 --reason kernel --kill-after 1s
