@@ -69,6 +69,23 @@ conf $'levels = 3\nheartbeat = 3s\nreport_interval = 1s'
 ok 'without the lines' on 1 systemctl reload elmer
 wait_for 10 'that of elmer.conf decides again' decides v1
 
+# ---- what a limit does ----
+conf $'levels = 3\nheartbeat = 3s\nreport_interval = 1s\nuser_running = 1'
+ok 'one job of a user at a time' on 1 systemctl reload elmer
+wait_for 10 'is told' told '^reload: user_running = 1, was 0$'
+one=$(submit bob -o /dev/null --hosts ws3 1 sleep 600)
+wait_for 20 'one job runs' running "$one"
+next=$(submit bob -o /dev/null --hosts ws3 1 sleep 600)
+at_limit() { [ "$(field "$1" 'j["reason_code"]')" = at-limit ]; }
+wait_for 20 'the next one of the same user waits because of it' at_limit "$next"
+conf $'levels = 3\nheartbeat = 3s\nreport_interval = 1s'
+ok 'without the line' on 1 systemctl reload elmer
+wait_for 20 'it runs' running "$next"
+for id in $one $next; do
+    as bob 1 ekill "$id"
+    wait_for 20 'and ends' over "$id"
+done
+
 # ---- hosts ----
 there=$(submit alice -o /dev/null --hosts ws3 1 sleep 600)
 wait_for 20 'a job runs on ws3' running "$there"
