@@ -48,6 +48,21 @@ mistake 4 "$(on 1 eadmin init --hosts ws1,ws2 --now 2>&1)"
 on 1 systemctl stop other
 ok 'without these it begins' on 1 eadmin init --hosts ws1,ws2 --now
 
+# ---- a queue host that does not know its own name: who sits at a terminal is asked ----
+on 2 sh -c 'cat >/home/sit.py' <"$here/programs/sit.py"
+asks='The name ws2 is not known here\. By which address do the other hosts reach this one\? \[[0-9.]+\] $'
+answer() { on 2 env TERM=dumb python3 /home/sit.py 24x200 "see:$asks" "type:$1\r" end -- eadmin init --hosts ws3 >"$tmp/sat" 2>&1; }
+on 2 sh -c 'cp /etc/hosts /etc/hosts.good; grep -vw ws2 /etc/hosts.good >/etc/hosts'
+answer 127.0.0.1
+is 'an address of the loopback is refused' "$(tail -n 1 "$tmp/sat")" 'status 1 modes same'
+like '... with the reason' "$(cat "$tmp/sat")" '127\.0\.0\.1 on this host, which no other host reaches'
+is '... and has made nothing' "$(on 2 sh -c 'ls -d /var/lib/elmer-ca /etc/elmer/elmer.conf.d' 2>/dev/null)" ''
+answer ''
+is 'without an answer it is the one that is offered' "$(tail -n 1 "$tmp/sat")" 'status 0 modes same'
+like '... which is written down' "$(on 2 cat /etc/elmer/elmer.conf.d/50-init.conf)" \
+    "listen = $(sed -n 's/.*reach this one? \[\([0-9.]*\)\].*/\1/p' "$tmp/sat"):7110"
+on 2 sh -c 'cp /etc/hosts.good /etc/hosts; rm -r /etc/elmer/elmer.conf.d'
+
 # ---- joining ----
 good=$(token --hosts ws3)
 mistake 6 "$(as alice 3 /usr/sbin/rsd --join ws1 "$good" 2>&1)"
