@@ -31,7 +31,7 @@ on 1 tee /etc/elmer/elmer.conf >/dev/null <<'CONF'
 listen = ws1:7110
 hosts = ws1 ws2
 allocator = v1
-levels = 5
+levels = 7
 CONF
 ok 'eadmin init' on 1 eadmin init
 ok 'systemctl restart elmer' on 1 systemctl restart elmer
@@ -47,8 +47,11 @@ wait_for 30 'a PVM job runs' running "$pvm"
 plain=$(waiting_job plain --hosts ws1,ws2 2)
 each=$(waiting_job each --each --hosts ws1,ws2 2)
 requeue=$(waiting_job requeue --requeue --each --hosts ws1,ws2 2)
+array=$(waiting_job array -a 1-1 --hosts ws1,ws2 2)
+task=$((array + 1))
+keep=$(submit alice --pty --keep --detach --hosts ws1,ws2 2 sh -c 'read -r line; echo "read $line"; exit 7') # no terminal but the job's
 busy=$(submit bob -o /dev/null --each --hosts ws1,ws2 2 /home/testjob --work-us 2000 --wait-us 8000 600)
-for i in $plain $each $requeue $busy; do wait_for 20 "job $i runs" running "$i"; done
+for i in $plain $each $requeue $task $keep $busy; do wait_for 20 "job $i runs" running "$i"; done
 queued=$(waiting_job queued --hosts ws1,ws2 2) # all levels are taken
 wait_for 20 'one waits' is_state "$queued" queued
 
@@ -57,7 +60,7 @@ in_real_time() { [[ $(rank_in 1 "$pvm") == *FF* && $(rank_in 2 "$busy") == "TS -
 wait_for 20 'the first one has its rank' in_real_time
 # FIFO or RR depends on whether its `sleep` was there when rsd looked.
 jobs_of() { ranks_of "$@" | grep -v ' sleep$' | sed 's/ \(FF\|RR\) / real-time /'; }
-rank_and_file() { jobs_of "$1" "$plain" "$each" "$requeue" "$busy"; }
+rank_and_file() { jobs_of "$1" "$plain" "$each" "$requeue" "$task" "$keep" "$busy"; }
 supervisors() { on "$1" sh -c 'cat /sys/fs/cgroup/'"$jobs_scope"'/*.1/sup/cgroup.procs' | sort -n; }
 pvmds() { jobs_of "$1" "$pvm"; }
 picture() {
@@ -66,7 +69,7 @@ picture() {
 }
 daemons() { on "$1" systemctl show -P MainPID elmer rsd | xargs; }
 before=$(picture)
-is 'all five jobs have a supervisor on both' "$(supervisors 1 | wc -l) $(supervisors 2 | wc -l)" '5 5'
+is 'all seven jobs have a supervisor on both' "$(supervisors 1 | wc -l) $(supervisors 2 | wc -l)" '7 7'
 
 restarted() { # PIDS PIDS-NOW
     paste -d ' ' <(tr ' ' '\n' <<<"$1") <(tr ' ' '\n' <<<"$2") | awk '{ print $2 && $1 && $1 != $2 ? "yes" : "no" }' | xargs
@@ -98,6 +101,9 @@ wait_for 20 'the one that waited runs' running "$queued"
 ends_well plain "$plain"
 ends_well each "$each"
 ends_well requeue "$requeue"
+ends_well array "$task"
+like 'the terminal of the job that keeps it is there' "$(as alice 1 sh -c 'echo a line | timeout 60 eattach "$1"' - "$keep" 2>/dev/null)" 'read a line'
+ends_well keep "$keep"
 ends_well queued "$queued"
 
 # ---- what is stopped stays so ----
