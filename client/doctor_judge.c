@@ -211,8 +211,10 @@ static void judge_others(struct findings *findings, const char *host, const char
     if (strcmp(value, "yes") == 0)
         finding_add(findings, FINDING_GOOD, host, "other-names", "are known there");
     else
-        finding_add(findings, FINDING_BAD, host, "other-names",
-                    "%s there: write it with its own address into /etc/hosts there, or into the DNS", value);
+        finding_add(findings, FINDING_WARNING, host, "other-names",
+                    "%s there, so what goes by names does not reach it: write it with its own address into /etc/hosts "
+                    "there, or into the DNS",
+                    value);
 }
 
 /* Jobs have the limits of rsd-spawn's unit: no session is opened for them. */

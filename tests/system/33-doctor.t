@@ -41,12 +41,12 @@ broken() { # NAME LEVEL HOST CHECK REGEX
 }
 on 2 sh -c 'cp /etc/hosts /run/hosts; echo "127.0.1.1 ws2 ws1" >/run/new; cat /run/hosts >>/run/new; cat /run/new >/etc/hosts'
 broken 'the own name is a loopback' bad ws2 own-name '127\.0\.1\.1'
-like 'so is that of another host' "$(found bad ws2 other-names)" 'ws1 is 127\.0\.1\.1 there: .*/etc/hosts'
+like 'so is that of another host' "$(found warning ws2 other-names)" 'ws1 is 127\.0\.1\.1 there, .*/etc/hosts'
 like 'which knows its names' "$(found good ws1 other-names)" 'are known there'
 on 2 sh -c 'cat /run/hosts >/etc/hosts'
 on 1 sh -c 'cp /etc/hosts /run/hosts; sed "/ws2/d" /run/hosts >/etc/hosts'
 broken 'a name that is not known' bad ws2 name 'is not known here'
-like 'a job there does not know it either' "$(found bad ws1 other-names)" 'ws2 is not known there: .*/etc/hosts'
+like 'a job there does not know it either' "$(found warning ws1 other-names)" 'ws2 is not known there, .*/etc/hosts'
 on 1 sh -c 'cat /run/hosts >/etc/hosts'
 on 2 chmod -x /usr/bin/pvmd
 broken 'no PVM there' warning ws2 pvm 'apt install pvm'
