@@ -42,7 +42,7 @@ like "a command's path may have an @" "$(printed meant)" 'ws1: command not found
 like 'where the environment is not that of the job' "$(printed meant)" 'ELMER_JOB_ID has been removed from the environment of this process of job [0-9]+'
 job again 4 'erun --host ws2 sleep 100 & p=$!; sleep 0.5; kill -9 $p; i=0; while erun --host ws2 pgrep -x sleep; do i=$((i + 1)); [ $i -lt 100 ] || break; done; echo gone'
 is 'the end of erun, whatever it is, ends what it has started' "$(printed again | tail -n 1)" gone
-job signals 4 'for s in INT TERM USR1 USR2; do env --default-signal=$s erun --host ws2 sh -c "trap \"echo got $s; kill \\\$! 2>/dev/null; exit 5\" $s; sleep 100 & echo ready >/tmp/ready.$s; wait" & p=$!
+job signals 4 'for s in INT TERM USR1 USR2; do env --default-signal=$s erun --host ws2 sh -c "trap \"echo got $s; kill \\\$! 2>/dev/null; exit 5\" $s; sleep 100 & until grep -qx sleep /proc/\$!/comm; do :; done; echo ready >/tmp/ready.$s; wait" & p=$!
     until erun ws2 test -e /tmp/ready.$s; do :; done; kill -$s $p; wait $p; echo $?; erun ws2 rm /tmp/ready.$s; done'
 is 'signals are passed on' "$(printed signals | xargs)" 'got INT 5 got TERM 5 got USR1 5 got USR2 5'
 
