@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FAR 0.1
+#define FAR 0.05         /* what a replay is promised to keep */
 enum { FEW_JOBS = 300 }; /* of which batches are too short to be independent */
 
 static const char *label_of(const struct config *config)
