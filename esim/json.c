@@ -58,16 +58,33 @@ static int set_result(json_t *object, const struct result *r)
            set_estimate(object, "load_out", r->load_out);
 }
 
-/* As it was, beside what is simulated. */
-static json_t *recorded(const struct history *h)
+/* What the store does not know; failures and drains but for those that --away has told. */
+static json_t *not_simulated(void)
 {
+    static const char *const what[] = {"foreign-load", "failures", "drains", "holds", "moves"};
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++)
+        if (json_array_append_new(array, json_string(what[i])) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+/* As it was, beside what is simulated. */
+static json_t *recorded(const struct config *c)
+{
+    const struct history *h = c->history;
     json_t *object = json_object();
     int bad = set(object, "jobs", count(h->measured)) | set_real(object, "turnaround", h->turnaround.mean) |
               set_real(object, "wait", h->wait) | set_real(object, "turnaround_median", h->median) |
               set_real(object, "turnaround_p95", h->p95) | set(object, "unfinished", count(h->unfinished)) |
               set(object, "cancelled", count(h->cancelled)) | set(object, "never_started", count(h->never_started)) |
               set(object, "killed", count(h->killed)) | set(object, "lost", count(h->lost)) |
-              set(object, "again", count(h->again)) | set(object, "unknown_use", count(h->unknown_use));
+              set(object, "again", count(h->again)) | set(object, "unknown_use", count(h->unknown_use)) |
+              set(object, "drained", json_integer(h->drained)) | set(object, "away", json_integer(c->world.naway)) |
+              set(object, "not_simulated", not_simulated());
 
     if (bad == 0)
         return object;
@@ -114,7 +131,7 @@ static json_t *simulation(const struct config *c, const struct result *r)
     if (c->trace)
         bad |= set(object, "trace", header(c->trace));
     if (c->history)
-        bad |= set(object, "recorded", recorded(c->history));
+        bad |= set(object, "recorded", recorded(c));
     bad |= r->done ? set_result(object, r) : set(object, "fault", text(r->fault));
     if (bad != 0) {
         json_decref(object);

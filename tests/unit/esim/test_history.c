@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,10 @@
 #include <unistd.h>
 
 #include "esim/history.h"
+#include "esim/json.h"
 #include "esim/keys.h"
 #include "esim/plan.h"
+#include "esim/show.h"
 #include "tests/unit/esim/history_bed.h"
 
 enum { ROOM = 1000 };
@@ -242,6 +245,98 @@ static void test_replay(void **state)
     history_destroy(h);
 }
 
+/* ---- what is said of it ---- */
+
+/* What show() prints. */
+static void shown(const struct plan *plan, char *text, size_t size)
+{
+    FILE *to = tmpfile();
+    int before;
+
+    assert_non_null(to);
+    fflush(stdout);
+    before = dup(1);
+    dup2(fileno(to), 1);
+    show(plan);
+    fflush(stdout);
+    dup2(before, 1);
+    close(before);
+    rewind(to);
+    text[fread(text, 1, size - 1, to)] = '\0';
+    fclose(to);
+}
+
+static void expect_json(const struct plan *plan)
+{
+    static const struct {
+        const char *key;
+        int number;
+    } counts[] = {{"jobs", 5},   {"unfinished", 2}, {"cancelled", 1}, {"never_started", 1},
+                  {"killed", 1}, {"lost", 0},       {"drained", 1},   {"away", 0}};
+    char *line = NULL;
+    size_t size;
+    FILE *out = open_memstream(&line, &size);
+    const json_t *recorded, *unknown;
+    json_t *all;
+
+    assert_non_null(out);
+    assert_true(json_print(out, plan));
+    assert_int_equal(fclose(out), 0);
+    all = json_loads(line, 0, NULL);
+    recorded = json_object_get(all, "recorded");
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        assert_true(json_is_integer(json_object_get(recorded, counts[i].key)));
+        assert_int_equal(json_integer_value(json_object_get(recorded, counts[i].key)), counts[i].number);
+    }
+    unknown = json_object_get(recorded, "not_simulated");
+    assert_int_equal(json_array_size(unknown), 5);
+    assert_string_equal(json_string_value(json_array_get(unknown, 0)), "foreign-load");
+    json_decref(all);
+    free(line);
+}
+
+/* What is left out, and what cannot be known, is said below the table and in the JSON. */
+static void test_limits(void **state)
+{
+    static const char *const lines[] = {
+        "\nReplayed on 2 hosts with 4 processors, D = 1, v1; elmer.conf is not in the store, so say what was "
+        "different.\n",
+        "\nLeft out: 2 that have not ended, 1 that were cancelled, 1 that could not start.\n",
+        "\nWith the time that they had: 1 that were killed.\n",
+        "\nDrained in the end, and taken to be there all the time: 1 hosts.\n",
+        "\nNot known, and not simulated: load that is not of jobs, hosts that failed or were drained meanwhile, "
+        "jobs that were held, or moved forward.\n"};
+    static const char warning[] = "\nThe median of the first replay is not what it was";
+    struct bed *bed = *state;
+    struct config config;
+    struct plan plan;
+    struct history *h;
+    char text[4000];
+
+    put_all(bed);
+    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    keys_default(&config);
+    config.history = h;
+    config.whole = config.exactly = true;
+    config.jobs_max = h->njobs;
+    assert_true(plan_make(&plan, &config, NULL, NULL, fault, sizeof(fault)));
+    plan_run(&plan, 1, NULL); /* with the host of four processors, which had no job */
+    shown(&plan, text, sizeof(text));
+    assert_non_null(strstr(text, warning));
+    plan_fini(&plan);
+    assert_true(keys_set(&config, "hosts", "2", fault, sizeof(fault)));
+    assert_true(plan_make(&plan, &config, NULL, NULL, fault, sizeof(fault)));
+    plan_run(&plan, 1, NULL); /* as it was */
+    shown(&plan, text, sizeof(text));
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        if (!strstr(text, lines[i]))
+            fail_msg("'%s' is not in '%s'", lines[i], text);
+    assert_null(strstr(text, warning));
+    expect_json(&plan);
+    plan_fini(&plan);
+    history_destroy(h);
+}
+
 /* Jobs wait for others as they did, as far as these are there. */
 static void test_after(void **state)
 {
@@ -323,6 +418,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_window, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_replay, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_after, setup, teardown),
         cmocka_unit_test_setup_teardown(test_after_arrays, setup, teardown),
     };
