@@ -33,6 +33,15 @@ says 2 'precision: a trace or a history is as long as it is' --trace "$trace" --
 says 2 'cpus: 256 processors of the trace (MaxProcs) are no hosts of 7' --trace "$trace" --cpus 7
 says 0 '"utilisation":0.737' --trace "$trace" --cpus 8 --json
 
+# one with fields that are not known, and with room for all of its jobs: each then takes its own time
+days=${srcdir:-..}/tests/unit/esim/traces/days.swf
+mean=$(awk '!/^;/ && $4 >= 0 { sum += $4; n++ } END { printf "%.6g", sum / n }' "$days")
+says 0 'On 16 hosts with 64 processors.' --trace "$days"
+says 0 'esim: 5 jobs were left out: their run time or processors are not known' --trace "$days"
+says 0 '"jobs":105,"warmup":0,"refused":0,"unknown":5,"bad_lines":0,' --trace "$days" --json
+says 0 "\"turnaround\":$mean," --trace "$days" --hosts 64 --cpus 16 --json
+says 0 '"wait":0.0,' --trace "$days" --hosts 64 --cpus 16 --json
+
 # what would make no difference
 says 2 'saturated: the next job comes when nobody waits' --saturated --load 2 "${jobs[@]}"
 says 2 'saturated: the next job comes when nobody waits' --saturated --sweep load=1,2 "${jobs[@]}"
