@@ -77,7 +77,8 @@ static void test_worked_examples(void **state)
     expect(cubes, mesh_pieces(mesh, whole(6), cubes), 6, "0**0** 0**110 1100** 110110");
     mesh = (struct mesh){20, 30};
     expect(cubes, mesh_leftovers(mesh, whole(10), cubes), 10, "10******** 111******* 0****1000* 110**1000*");
-    assert_int_equal(mesh_pieces(mesh, whole(10), cubes), 8);
+    expect(cubes, mesh_pieces(mesh, whole(10), cubes), 10,
+           "0****0**** 0****11*** 0****101** 110**0**** 0****1001* 110**11*** 110**101** 110**1001*");
     mesh = (struct mesh){4, 6};
     expect(cubes, mesh_leftovers(mesh, whole(5), cubes), 5, "**10*");
     expect(cubes, mesh_pieces(mesh, whole(5), cubes), 5, "**0** **11*");
@@ -86,10 +87,25 @@ static void test_worked_examples(void **state)
     expect(cubes, mesh_pieces(mesh, whole(3), cubes), 3, "***");
 }
 
+/* Codes of an aligned run of ranks are a cube: 1010, 1011, 1001 and 1000, of ranks 12 to 15. */
+static void test_lemma_2(void **state)
+{
+    struct subcube cubes[MESH_MAX_PIECES] = {{0, 10}, {0, 11}, {0, 9}, {0, 8}};
+
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(mesh_gray(12 + i), cubes[i].value);
+    expect(cubes, subcube_coalesce(cubes, 4), 4, "10**");
+    expect(cubes, mesh_leftovers((struct mesh){12, 1}, whole(4), cubes), 4, "10**");
+}
+
 static void test_gray_codes(void **state)
 {
+    static const uint32_t third[] = {0, 1, 3, 2, 6, 7, 5, 4}; /* G_3: 000 001 011 010 110 111 101 100 */
+
     (void)state;
-    assert_int_equal(mesh_gray(4), 6); /* 110 in G_3 */
+    for (uint32_t i = 0; i < 8; i++)
+        assert_int_equal(mesh_gray(i), third[i]);
     for (uint32_t i = 1; i < 1000; i++)
         assert_int_equal(__builtin_popcount(mesh_gray(i) ^ mesh_gray(i - 1)), 1);
 }
@@ -287,13 +303,25 @@ static void test_side_by_side(void **state)
         nodes[i] = mesh_gray(i / 3) << 3 | mesh_gray(5 + i % 3);
     walk_all(&b, nodes, 6);
     assert_true(share(&a, &b));
+    /* The figure's own two messages, in which the three bits of the column are the high ones: columns 3 to 7 are the
+     * 2x5, and 0 to 2 the 2x3. */
+    memset(&a, 0, sizeof(a));
+    memset(&b, 0, sizeof(b));
+    assert_int_equal(mesh_gray(3) << 1, 4); /* 0100 */
+    assert_int_equal(mesh_gray(6) << 1, 10);
+    assert_int_equal(mesh_gray(2) << 1, 6); /* 0110 */
+    assert_int_equal(mesh_gray(1) << 1, 2);
+    walk(&a, 4, 10);
+    walk(&b, 6, 2);
+    assert_true(a.used[6][2] && b.used[6][2]);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_closest),    cmocka_unit_test(test_gray_codes), cmocka_unit_test(test_worked_examples),
-        cmocka_unit_test(test_all_meshes), cmocka_unit_test(test_theorem_1),  cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_closest),         cmocka_unit_test(test_gray_codes), cmocka_unit_test(test_lemma_2),
+        cmocka_unit_test(test_worked_examples), cmocka_unit_test(test_all_meshes), cmocka_unit_test(test_theorem_1),
+        cmocka_unit_test(test_side_by_side),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
