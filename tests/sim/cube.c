@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elmer/core/cube/mesh.h"
+
 enum { DIMENSION = 4, HOSTS = 1 << DIMENSION, STEPS = 120, UID = 2001 };
 
 struct row { /* of a running job, as stored */
@@ -110,6 +112,24 @@ static void make_core(struct walk *w)
 
 /* ---- what is looked at ---- */
 
+/* Which node of its host cube each rank has: the Gray code of its row before that of its column. */
+static void check_places(struct walk *w, const struct core_job *job)
+{
+    uint32_t columns = job->nprocs / job->mesh_rows, all = UINT32_MAX, any = 0;
+
+    for (uint32_t i = 0; i < job->nprocs; i++) {
+        all &= (uint32_t)job->processors[i].host;
+        any |= (uint32_t)job->processors[i].host;
+    }
+    for (uint32_t i = 0; i < job->nprocs; i++) {
+        uint32_t row = i / columns, column = i % columns, place = 0, bit = 1;
+        for (uint32_t stars = any & ~all; stars != 0; stars &= stars - 1, bit <<= 1)
+            place |= ((uint32_t)job->processors[i].host & stars & -stars) != 0 ? bit : 0;
+        if (place != ((row ^ row >> 1) << mesh_bits(columns) | (column ^ column >> 1)))
+            fail(w, "a rank is not where its row and column are", job->id);
+    }
+}
+
 /* By rank: neighbours in the mesh are neighbours in the cube. */
 static void check_ranks(struct walk *w, const struct core_job *job)
 {
@@ -122,6 +142,7 @@ static void check_ranks(struct walk *w, const struct core_job *job)
         if (i >= columns && __builtin_popcount(node ^ (uint32_t)job->processors[i - columns].host) != 1)
             fail(w, "ranks of a column are not neighbours", job->id);
     }
+    check_places(w, job);
 }
 
 static bool runs(const struct core_job *job)
