@@ -118,11 +118,13 @@ void word_show(const char *why)
 
 static int take_reached(const char *name, int fd, struct rsd_facts *facts, struct err *err)
 {
-    struct rsd_reached *more = reallocarray(facts->reached, facts->reached_count + 1, sizeof(*more));
-    if (!more || fd < 0) {
-        if (fd >= 0)
-            close(fd);
-        return err_set(err, more ? -EPROTO : -ENOMEM, "the supervisor of job %s cannot be taken over", name);
+    struct rsd_reached *more;
+    if (fd < 0)
+        return err_set(err, -EPROTO, "the supervisor of job %s cannot be taken over", name);
+    more = reallocarray(facts->reached, facts->reached_count + 1, sizeof(*more));
+    if (!more) {
+        close(fd);
+        return err_set(err, -ENOMEM, "the supervisor of job %s cannot be taken over", name);
     }
     facts->reached = more;
     more += facts->reached_count++;

@@ -231,9 +231,13 @@ static const char *left(const char *dir, const char *text, const char *const *gi
 {
     static char said[16];
     struct wire_strs strs = {.items = (const char **)given};
-    char **environment = make(ROLE_COMMAND, given);
+    char **environment = make(ROLE_COMMAND, given), *all[100] = {NULL};
     while (given[strs.count])
         strs.count++;
+    for (size_t i = 0; environment[i]; i++) { /* what is taken out is not freed: its process becomes the command */
+        assert_true(i + 1 < sizeof(all) / sizeof(all[0]));
+        all[i] = environment[i];
+    }
     if (text)
         assert_true(scratch_put(dir, ".openmpi/mca-params.conf", text));
     parameters_obey(environment, &strs, dir);
@@ -241,7 +245,9 @@ static const char *left(const char *dir, const char *text, const char *const *gi
              value(environment, "OMPI_MCA_oob_tcp_if_include") ? "oob" : "");
     assert_string_equal(value(environment, "OMPI_MCA_hwloc_base_binding_policy"), "none");
     assert_string_equal(value(environment, "UCX_NET_DEVICES"), "lo");
-    environment_free(environment);
+    for (size_t i = 0; all[i]; i++)
+        free(all[i]);
+    free(environment);
     return said;
 }
 
