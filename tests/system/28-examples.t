@@ -37,7 +37,7 @@ lab_up 2 --cpus 2 --elmer 'allocator = v1' --rsd 'tickets = require'
 install_programs
 tar -C "$tmp" -c examples | as alice 1 tar -x
 # The warning is of Open MPI, whose agent was quicker than it.
-said() { as alice 1 bash -c "set -o pipefail; cd examples && cd ./$1 && { $2; } | { grep -v 'Warning: setpgid' || :; }" 2>"$tmp/stderr" </dev/null; }
+said() { as alice 1 env ${asan_late:+"$asan_late"} bash -c "set -o pipefail; cd examples && cd ./$1 && { $2; } | { grep -v 'Warning: setpgid' || :; }" 2>"$tmp/stderr" </dev/null; }
 section='' at=. shown='' got=''
 compare() { # what was shown behind the command before, if anything
     [ -z "$shown" ] || is "$section: it prints what the page shows" "$got" "${shown%$'\n'}"

@@ -39,8 +39,8 @@ lib = ctypes.CDLL(ctypes.util.find_library("elmer") or "libelmer.so.1", use_errn
 print(lib.elmer_register(), errno.errorcode.get(ctypes.get_errno(), 0))
 EOF
 on 1 sh -c 'cat >/home/register.py; chmod 644 /home/register.py' <"$tmp/register.py"
-is 'a program in a shell is in no job, and is told so' "$(by_hand 1 python3 /home/register.py)" '0 ENOENT'
-on 1 sh -c 'printf "#!/bin/sh\nenv -u ELMER_HOSTS python3 /home/register.py >/home/alice/registered\n" >/home/task.sh; chmod 755 /home/task.sh'
+is 'a program in a shell is in no job, and is told so' "$(by_hand 1 env ${asan_late:+"$asan_late"} python3 /home/register.py)" '0 ENOENT'
+on 1 sh -c 'printf "#!/bin/sh\nenv -u ELMER_HOSTS $1 python3 /home/register.py >/home/alice/registered\n" >/home/task.sh; chmod 755 /home/task.sh' - "$asan_late"
 console 1 'spawn -(ws1) /home/task.sh' >/dev/null
 wait_for 10 'a task that the console has started' as alice 1 test -s registered
 like 'joins its own job' "$(as alice 1 cat registered)" '^2 '

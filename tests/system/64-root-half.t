@@ -30,7 +30,8 @@ for pid in "$rsd" "$net" $(on 1 pgrep -x elmer-tickets); do
 done
 is 'what jobs are born of has none' "$(status_of "$spawn" Seccomp)" 0
 for pid in "$rsd" "$net" "$spawn"; do
-    is "a process above all jobs ends when it spins for 5 s ($pid)" "$(on 1 awk '/realtime timeout/ { print $4 }' "/proc/$pid/limits")" 5000000
+    # Units of a build with sanitizers have no such limit (tests/lab); what sets its own has it there, too.
+    like "a process above all jobs ends when it spins for 5 s ($pid)" "$(on 1 awk '/realtime timeout/ { print $4 }' "/proc/$pid/limits")" "^(5000000${sanitized:+|unlimited})\$"
 done
 
 # ---- a supervisor and its user ----
