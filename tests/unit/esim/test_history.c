@@ -204,6 +204,20 @@ static void test_refused(void **state)
 
 /* ---- a replay, and what if ---- */
 
+/* All of it, to be replayed as it is. */
+static struct history *read_whole(struct bed *bed, struct config *config)
+{
+    struct history *h;
+
+    put_all(bed);
+    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    keys_default(config);
+    config->history = h;
+    config->whole = config->exactly = true;
+    config->jobs_max = h->njobs;
+    return h;
+}
+
 static void test_replay(void **state)
 {
     struct bed *bed = *state;
@@ -212,12 +226,7 @@ static void test_replay(void **state)
     struct difference d;
     struct history *h;
 
-    put_all(bed);
-    h = must_read(bed->path, INT64_MIN, INT64_MAX);
-    keys_default(&config);
-    config.history = h;
-    config.whole = config.exactly = true;
-    config.jobs_max = h->njobs;
+    h = read_whole(bed, &config);
     assert_true(keys_set(&config, "hosts", "2", fault, sizeof(fault)));
     assert_true(plan_make(&plan, &config, NULL, "without-user=-,bob,1001", fault, sizeof(fault)));
     plan_run(&plan, 2, NULL);
@@ -313,12 +322,7 @@ static void test_limits(void **state)
     struct history *h;
     char text[4000];
 
-    put_all(bed);
-    h = must_read(bed->path, INT64_MIN, INT64_MAX);
-    keys_default(&config);
-    config.history = h;
-    config.whole = config.exactly = true;
-    config.jobs_max = h->njobs;
+    h = read_whole(bed, &config);
     assert_true(plan_make(&plan, &config, NULL, NULL, fault, sizeof(fault)));
     plan_run(&plan, 1, NULL); /* with the host of four processors, which had no job */
     shown(&plan, text, sizeof(text));
