@@ -20,8 +20,9 @@ none_runs() { [ -z "$(new_job)" ]; }
 marked() { on "$1" test -e "$2"; }
 
 # ---- a session: submitted on ws3, on ws2 ----
-# The shell shows a command that is to go on before that has the terminal: what is typed then is for the shell. So the command says it.
-stops="bash -c 'trap \"echo goes on\" CONT; echo begun; read -rt 1000'"
+# The shell shows a command that is to go on before that has the terminal: what is typed then is for the shell. So the command says it,
+# also if it was stopped before it could wait.
+stops="bash -c 'trap \"echo goes on\" CONT; echo begun; while :; do read -rt 0.2; done'"
 sit alice 3 40x132 "see:$ready" 'type:hostname; tty\r' "see:ws2\r\n.*/dev/pts/.*$ready" 'type:stty size\r' "see:40 132\r\n.*$ready" \
     size:50x100 'type:until [ "$(stty size)" = "50 100" ]; do :; done; echo changed $((6*7))\r' "see:changed 42\r\n.*$ready" \
     'type:sh -c "echo begun; exec sleep 1000"\r' 'see:begun\r\n' 'type:\x03' "see:\\^C.*$ready" 'type:echo status $?\r' "see:status 130\r\n.*$ready" \
