@@ -33,6 +33,7 @@ int elmer_open(const struct elmer_options *options, struct elmer **elmer, struct
         return client_error(error, ELMER_FAILED, "out of memory");
     e->epoll = -1;
     e->last_ended = &e->ended;
+    e->minor = WIRE_MINOR;
     e->patience_ms = options && options->patience_ms > 0 ? options->patience_ms : PATIENCE_MS;
     e->on_wait = options ? options->on_wait : NULL;
     e->data = options ? options->data : NULL;

@@ -74,14 +74,17 @@ static bool is_list(const struct client_call *c)
 int client_call_late(const struct elmer *e, const struct client_call *c)
 {
     const char *socket = e->sockets[e->at];
+    const char *unknown = c->state == CLIENT_ANSWER && !is_list(c)
+                              ? "; whether the request was carried out is not known: see equery"
+                              : "";
 
     if (c->step == CLIENT_CHALLENGE)
         return ELMER_NOT_PERMITTED;
-    if (c->state == CLIENT_CONNECT)
+    if (c->state == CLIENT_CONNECT || e->link == LINK_HELLO)
         return client_error(c->error, ELMER_UNREACHABLE,
                             "elmer is not reachable: %s accepts connections but does not answer; see the log of its "
-                            "daemon",
-                            socket);
+                            "daemon%s",
+                            socket, unknown);
     if (c->state != CLIENT_ANSWER)
         return client_error(c->error, ELMER_UNREACHABLE,
                             "elmer is not reachable: %s has not taken the request in time; see the log of its daemon",
@@ -92,8 +95,7 @@ int client_call_late(const struct elmer *e, const struct client_call *c)
                             "of its time only; ask for less, or less often, or wait longer",
                             socket);
     return client_error(c->error, ELMER_UNREACHABLE, "elmer has not answered in time (by %s)%s", socket,
-                        is_list(c) ? "; see the log of its daemon"
-                                   : "; whether the request was carried out is not known: see equery");
+                        is_list(c) ? "; see the log of its daemon" : unknown);
 }
 
 void client_wait_for_pages(struct elmer *e, int each_ms, void (*on_slow)(void))

@@ -2,10 +2,13 @@
  *
  *   CONNECT -> (TICKET -> CONNECT ->) TURN -> SEND -> ANSWER -> DONE
  *
- * CONNECT waits until the connection is open (client_link.c; who finds none begins it). A submission is then signed by
- * the local rsd (TICKET, client_ticket.c), once. TURN: until the frame before it has gone out, and elmer has fewer than
- * AT_ONCE requests of this connection. SEND: until all of it is written. ANSWER: each message with its id is taken.
- * Many calls are on one connection.
+ * CONNECT waits until the connection is open (client_link.c; who finds none begins it). Meanwhile a submission is
+ * signed by the local rsd (TICKET, client_ticket.c), once. TURN: until the frame before it has gone out, and elmer has
+ * fewer than AT_ONCE requests of this connection. SEND: until all of it is written. ANSWER: each message with its id is
+ * taken. Many calls are on one connection. All but submissions, and what comes behind them, follow our hello at once:
+ * beside jobs that spin in real time each answer that is waited for costs a second (doc/03-daemons.md). They are
+ * written in the minor version that is presumed. If another one is agreed and writes them otherwise, the peer refuses
+ * them, and they go once more on a new connection.
  *
  * What fails before an answer (nobody listens, the connection breaks, rsd says that it has no link to elmer) is tried
  * again after a PAUSE, from CONNECT, with the same request: all requests may be repeated, and a submission has its
@@ -140,7 +143,7 @@ static void retry(struct elmer *e, struct client_call *c, bool sent)
     c->repeated |= sent;
     if (c->restart)
         c->restart(c->data);
-    if (c->missing_since_ms < 0 || sent)
+    if (c->missing_since_ms < 0 || (sent && e->heard))
         c->missing_since_ms = now;
     if (now + c->pause_ms >= c->deadline_ms || now - c->missing_since_ms >= e->patience_ms) {
         finish(e, c, ELMER_UNREACHABLE);
@@ -248,6 +251,23 @@ void client_calls_written(struct elmer *e)
             move(e, c, CLIENT_ANSWER);
 }
 
+void client_calls_heard(struct elmer *e, unsigned minor)
+{
+    unsigned agreed = e->channel.minor;
+    bool refused = minor != agreed && e->given_up > 0;
+
+    for (struct client_call *c = e->first; c; c = c->next)
+        refused |= client_call_on_link(c) && !wire_is_same(c->request->type, minor, agreed);
+    if (!refused)
+        return;
+    client_link_end(e);
+    for (struct client_call *c = e->first; c; c = c->next)
+        if (client_call_on_link(c)) {
+            c->repeated |= wire_is_same(c->request->type, minor, agreed); /* it was read, perhaps, and done */
+            move(e, c, CLIENT_TURN);
+        }
+}
+
 /* What would be done twice, or be told as failed, is answered first: that is soon. */
 static bool may_repeat_all(const struct elmer *e)
 {
@@ -281,6 +301,18 @@ static bool is_challenged(const struct elmer *e, const struct client_call *but)
     return c;
 }
 
+static bool may_speak(const struct elmer *e, const struct client_call *c)
+{
+    const struct client_call *before = e->first;
+
+    if (e->link != LINK_HELLO)
+        return e->link == LINK_OPEN;
+    while (before != c && client_call_on_link(before))
+        before = before->next;
+    return before == c && c->step == CLIENT_REQUEST && c->request->type != WIRE_submit &&
+           wire_minor_said(c->request) <= e->channel.minor;
+}
+
 static bool say(struct elmer *e, struct client_call *c)
 {
     struct wire_message challenge_ask = {.type = WIRE_challenge_ask};
@@ -292,7 +324,7 @@ static bool say(struct elmer *e, struct client_call *c)
 
     if (c->step == CLIENT_DECIDE && has_lost_challenge(e, c))
         return true;
-    if (e->link != LINK_OPEN) {
+    if (!may_speak(e, c)) {
         move(e, c, CLIENT_CONNECT);
         return true;
     }
@@ -354,7 +386,7 @@ static bool advance(struct elmer *e, struct client_call *c)
 {
     switch (c->state) {
     case CLIENT_CONNECT:
-        if (e->link == LINK_HELLO)
+        if (e->link == LINK_HELLO && !may_speak(e, c) && (!c->signs || c->is_signed))
             return false;
         connect_or_sign(e, c);
         return true;

@@ -28,6 +28,8 @@ struct elmer {
     unsigned link_number; /* of connections so far */
     int64_t hello_deadline_ms;
     struct channel channel;
+    unsigned minor; /* what the peer spoke last, ours at first: what is said before its hello is written in this */
+    bool heard;     /* the last connection had the peer's hello */
     struct client_watch watch;
     size_t at; /* index of the socket in use */
     /* what is asked, the oldest first */
@@ -69,6 +71,8 @@ int client_call_late(const struct elmer *elmer, const struct client_call *call);
 void client_calls_take(struct elmer *elmer, struct wire_message *message);
 /* All that was written has gone out. */
 void client_calls_written(struct elmer *elmer);
+/* The peer's hello is there; minor: in which was written what went before it. Perhaps the connection is ended. */
+void client_calls_heard(struct elmer *elmer, unsigned minor);
 /* Begin what can be begun, and end what is over. */
 void client_calls_step(struct elmer *elmer);
 /* When client_calls_step() is to be called at the latest; INT64_MAX: never. */

@@ -1,9 +1,10 @@
 /* client_link.c - the connection of a program to Elmer.
  *
  * NONE -> HELLO: the first socket that somebody serves (elmer's own, the local rsd's where nobody serves that one);
- * a unix socket connects at once or not at all. Our hello is written, the peer's is waited for. -> OPEN: calls write
- * their requests, and each message that comes is handed to the one whose id it has. The connection stays for the next
- * call. Whatever breaks it -> NONE: the calls on it are told, once, with the reason. Never does anything here wait.
+ * a unix socket connects at once or not at all. Our hello is written, the peer's is waited for; some requests are not
+ * (client_call.c). -> OPEN: calls write their requests, and each message that comes is handed to the one whose id it
+ * has. The connection stays for the next call. Whatever breaks it -> NONE: the calls on it are told, once, with the
+ * reason. Never does anything here wait.
  */
 #include "config.h"
 
@@ -85,7 +86,9 @@ int client_link_begin(struct elmer *e, struct elmer_error *error)
         close(fd);
         return client_error(error, ELMER_FAILED, "cannot use a socket: %s", strerror(-result));
     }
+    e->channel.minor = e->minor;
     e->link = LINK_HELLO;
+    e->heard = false;
     e->link_number++;
     e->hello_deadline_ms = mono_ms(mono_now()) + HELLO_MS;
     channel_hello_say(&e->channel, "libelmer");
@@ -114,10 +117,14 @@ static void take_hello(struct elmer *e, const struct wire_message *message)
 {
     struct err err = ERR_INIT;
     struct elmer_error text;
+    unsigned presumed = e->channel.minor;
     int result = channel_hello_take(&e->channel, message, &err);
 
     if (result == 0) {
         e->link = LINK_OPEN;
+        e->heard = true;
+        e->minor = e->channel.minor;
+        client_calls_heard(e, presumed);
     } else if (result == -EPROTONOSUPPORT || result == -EBADMSG) {
         client_error(&text, 0, "%s cannot be talked to: %s", e->sockets[e->at], err.text);
         lose(e, ELMER_FAILED, text.text);

@@ -69,6 +69,22 @@ unsigned wire_minor_said(const struct wire_message *message)
     return minor;
 }
 
+static bool is_same(const struct wire_object *object, unsigned low, unsigned high)
+{
+    for (const struct wire_field *field = object->fields(); field->name; field++)
+        if ((field->since > low && field->since <= high) || (field->object && !is_same(field->object, low, high)))
+            return false;
+    return true;
+}
+
+bool wire_is_same(enum wire_type type, unsigned minor, unsigned other)
+{
+    const struct wire_object *object = wire_table_message(type);
+    unsigned low = minor < other ? minor : other, high = minor < other ? other : minor;
+
+    return object->since <= low && is_same(object, low, high);
+}
+
 /* The option of esubmit that sets the field. */
 static const char *option_of(const char *field)
 {

@@ -149,6 +149,8 @@ int wire_check_said(const struct wire_message *message, unsigned minor, struct e
 /* The least minor that has every field of the message that is not false, 0, "" or empty: encoded and decoded in it, the
  * message says the same. */
 unsigned wire_minor_said(const struct wire_message *message);
+/* Is a message of this type written the same in both minors? */
+bool wire_is_same(enum wire_type type, unsigned minor, unsigned other);
 /* Strict: unknown type or key, missing field, wrong type, over a limit, NUL or invalid UTF-8, too deep, trailing bytes:
  * -EBADMSG and the reason. Free with wire_message_fini(). */
 int wire_decode(const char *json, size_t size, unsigned minor, struct wire_message *message, struct err *err);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -104,6 +105,16 @@ void accept_command_of_minor(struct world *w, unsigned minor)
     peer_send(&w->elmer, &hello);
     peer_expect_gone(&w->elmer, WIRE_hello);
     w->elmer.minor = minor;
+}
+
+void accept_twice_of_minor(struct world *w, unsigned minor)
+{
+    struct wire_message message;
+    struct err err = ERR_INIT;
+
+    accept_command_of_minor(w, minor);
+    assert_int_equal(channel_receive(&w->elmer, &message, peer_soon(), &err), -EBADMSG);
+    accept_command_of_minor(w, minor);
 }
 
 int set_up(void **data)

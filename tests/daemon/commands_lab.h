@@ -31,6 +31,8 @@ void read_back(const char *path, char *text);
 void accept_command(struct world *w);
 /* The same as a daemon that speaks this minor. */
 void accept_command_of_minor(struct world *w, unsigned minor);
+/* The same, where that daemon cannot read what the command says first: it comes once more. */
+void accept_twice_of_minor(struct world *w, unsigned minor);
 
 /* What it has printed is JSON as the schema in TOP/schemas says that it names. */
 void check_schema(struct world *w, const char *top);

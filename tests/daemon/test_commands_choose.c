@@ -232,7 +232,7 @@ static void test_signal(void **data)
         assert_int_equal(finish(w), 0);
     }
     RUN(w, "ekill", "-s", "USR1", "7"); /* nothing else is done where it is not known */
-    accept_command_of_minor(w, 6);
+    accept_twice_of_minor(w, 6);
     assert_int_equal(finish(w), 1);
     assert_non_null(strstr(w->stderr_text, "1.6"));
 }

@@ -324,7 +324,7 @@ static void test_verbs(void **data)
     assert_int_equal(finish(w), 3);
     assert_string_equal(w->stderr_text, "etop: it runs\n");
     RUN(w, "etop", "5");
-    accept_command_of_minor(w, 5);
+    accept_twice_of_minor(w, 5);
     assert_int_equal(finish(w), 1);
     assert_non_null(strstr(w->stderr_text, "1.5"));
     RUN(w, "etop", "5", "6");

@@ -241,7 +241,7 @@ static void test_why_it_runs(void **data)
     assert_int_equal(finish(w), 0);
     assert_string_equal(w->stdout_text, "Job 3[7] does not wait: it is running at level 2, below job 3, 4.\n");
     RUN(w, "equery", "--why", "5");
-    accept_command_of_minor(w, 6);
+    accept_twice_of_minor(w, 6);
     assert_int_equal(finish(w), 1);
     assert_non_null(strstr(w->stderr_text, "1.6"));
 }

@@ -18,16 +18,32 @@ struct elmer *elmer;
 int listener;
 struct channel channel;
 
+static char dir[64];
+
+/* NAME in dir. */
+static int listen_at(const char *name)
+{
+    char path[sizeof(dir) + 20];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return peer_listen(path);
+}
+
 int client_bed_setup(void **state)
 {
-    char dir[] = "/tmp/client_bed.XXXXXX", path[sizeof(dir) + 20];
+    char path[sizeof(dir) + 20];
     struct elmer_options options = {.socket = path};
     (void)state;
+    snprintf(dir, sizeof(dir), "/tmp/client_bed.XXXXXX");
     assert_non_null(scratch_dir(dir));
     snprintf(path, sizeof(path), "%s/elmer.sock", dir);
-    listener = peer_listen(path);
+    listener = listen_at("elmer.sock");
     assert_int_equal(elmer_open(&options, &elmer, NULL), ELMER_OK);
     return 0;
+}
+
+int client_bed_desk(void)
+{
+    return listen_at("ticket.sock");
 }
 
 int client_bed_teardown(void **state)

@@ -99,12 +99,24 @@ static void tasks_that_cannot_be_named_are_refused(void **state)
     }
 }
 
+static void what_is_written_the_same(void **state)
+{
+    (void)state;
+    assert_true(wire_is_same(WIRE_wait, 0, WIRE_MINOR));
+    assert_true(wire_is_same(WIRE_kill, WIRE_ARRAY_MINOR, WIRE_MINOR));
+    assert_false(wire_is_same(WIRE_kill, WIRE_MINOR, WIRE_ARRAY_MINOR - 1)); /* which has no tasks */
+    assert_false(wire_is_same(WIRE_kill, WIRE_ARRAY_MINOR - 1, WIRE_MINOR));
+    assert_false(wire_is_same(WIRE_top, 5, 5));           /* came with 6 */
+    assert_false(wire_is_same(WIRE_jobs, 0, WIRE_MINOR)); /* a job has more fields */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_said_is_refused),
         cmocka_unit_test(the_least_version_that_says_all),
         cmocka_unit_test(tasks_that_cannot_be_named_are_refused),
+        cmocka_unit_test(what_is_written_the_same),
     };
 
     return cmocka_run_group_tests_name("what is said", tests, NULL, NULL);
