@@ -23,7 +23,7 @@ static const struct command command = {
 static void say_problem(const char *text, void *data)
 {
     *(bool *)data = true;
-    log_error("%s", text);
+    log_error("configuration: %s", text);
 }
 
 static void say_fault(const char *text, void *data)
@@ -40,7 +40,7 @@ static int load(struct settings *settings, const char *path, bool required)
     struct ini_watch watch = {.problem = say_problem, .fault = say_fault, .data = &told};
     int result = settings_load_watched(settings, path, required, &watch, &err);
     if (result && !told)
-        log_error("%s", err.text);
+        log_error("configuration: %s", err.text);
     return result;
 }
 
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
     int result = check ? 0 : daemon_run(&settings, &err);
     settings_fini(&settings);
     if (result)
-        log_error("%s", err.text);
+        log_error("elmer ends: %s", err.text);
     if (!result)
         return 0;
     return daemon_is_hopeless(result) ? EXIT_CONFIG : 1;

@@ -272,7 +272,7 @@ static int main_alone(const char *given)
     result = run_alone(&config, text, &err);
     free(text);
     if (result < 0)
-        log_error("%s", err.text);
+        log_error("rsd cannot begin: %s", err.text);
     return result >= 0 ? result : result == -EPERM ? PREPARE_EXIT_CONFIG : 1;
 }
 

@@ -27,7 +27,7 @@ enum { BACKLOG = 128 };
 static void say_problem(const char *text, void *data)
 {
     (void)data;
-    log_error("%s", text);
+    log_error("configuration: %s", text);
 }
 
 static void on_given(const struct ini_value *value, void *data)

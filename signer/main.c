@@ -101,6 +101,6 @@ int main(int argc, char **argv)
     int code = serve(dir, config, &channel, &err);
     channel_fini(&channel);
     if (code < 0)
-        log_error("%s", err.text);
+        log_error("elmer-signer ends: %s", err.text);
     return code < 0 ? 1 : 0;
 }

@@ -137,7 +137,7 @@ static int run(struct begin *begin, const char *path, const struct limits *given
         prepare_remember(config, text);
     free(text);
     if (result < 0) {
-        log_error("%s", err.text);
+        log_error("rsd cannot begin: %s", err.text);
         return fail(begin, result == -EPERM ? PREPARE_EXIT_CONFIG : 1);
     }
     rsd_reach(config, tell_reached, begin);
@@ -146,7 +146,7 @@ static int run(struct begin *begin, const char *path, const struct limits *given
     begin->plan.facts.line = begin->rsd;
     log_divert(NULL, NULL);
     spawn_become(config, given, &begin->plan.facts, &begin->grants, &err);
-    log_error("%s", err.text);
+    log_error("rsd cannot begin: %s", err.text);
     return SERVICE_AGAIN;
 }
 

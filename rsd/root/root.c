@@ -446,7 +446,7 @@ static int loop(struct root *root)
         }
         result = turn(root, fds);
         if (result < 0) {
-            log_error("poll: %s", strerror(-result));
+            log_error("the root half cannot wait for anything: %s", strerror(-result));
             stop(root, 1);
         }
     }
@@ -461,7 +461,7 @@ int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config, st
     struct root root;
     int status;
     if (root_init(&root, fd_net, net_pid, config, tickets, facts, &err) < 0) {
-        log_error("%s", err.text);
+        log_error("the root half cannot begin: %s", err.text);
         root_fini(&root);
         return -ECANCELED;
     }

@@ -397,7 +397,7 @@ static int supervise(struct sup sup)
     sup.rt = sched_is_rt(0);
     limits_of_daemon(&sup.limits);
     if (sup_become(&sup, &err) < 0) {
-        log_error("%s", err.text);
+        log_error("cannot begin: %s", err.text);
         return 1;
     }
     if (sup.signal_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ||
