@@ -68,14 +68,17 @@ static struct part_of cut_off(const struct alloc_view *view, const struct alloc_
     return part;
 }
 
-/* All that are better than limit, and of the `count` that are as good so many at random as are missing then; in order
- * (Knuth, The Art of Computer Programming 2, 3.4.2 S). */
+/* notes: the best rank of each host. All that are better than limit, and of the `count` that are as good so many at
+ * random as are missing then; in order (Knuth, The Art of Computer Programming 2, 3.4.2 S). */
 static void take(const struct alloc_view *view, const struct alloc_request *request, uint64_t *random, int limit,
                  uint32_t count, uint32_t missing, struct core_processor *processors)
 {
     for (int i = 0; i < view->nhosts; i++) {
         const struct alloc_host *host = view->hosts[i];
-        struct part_of part = cut_off(view, request, host);
+        struct part_of part;
+        if (view->notes[i] > limit)
+            continue;
+        part = cut_off(view, request, host);
         for (int k = 0; k < host->ncpus; k++) {
             int rank = rank_of(view, host, host->cpus[k]);
             if (rank < 0 || rank > limit || rank > part.cut)
@@ -99,9 +102,14 @@ static uint32_t choose(const struct alloc_view *view, const struct alloc_request
 
     for (int i = 0; i < view->nhosts; i++) {
         struct part_of part = cut_off(view, request, view->hosts[i]);
+        view->notes[i] = RANKS;
         for (int k = 0; k < view->hosts[i]->ncpus; k++) {
             int rank = rank_of(view, view->hosts[i], view->hosts[i]->cpus[k]);
-            if (rank >= 0 && rank < part.cut)
+            if (rank < 0)
+                continue;
+            if (rank < view->notes[i])
+                view->notes[i] = rank;
+            if (rank < part.cut)
                 counts[rank]++;
         }
         if (part.cut < RANKS)
