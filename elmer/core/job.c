@@ -157,6 +157,13 @@ struct part *job_part(const struct job *job, int host)
 {
     int low = 0, high = job->nparts;
 
+    if (high > 1) { /* no host twice: as far from either end as the numbers are at most; of neighbours there it is */
+        int first = job->parts[0].host->index, last = job->parts[high - 1].host->index;
+        if (host < first || host > last)
+            return NULL;
+        low = high - 1 - (last - host) > 0 ? high - 1 - (last - host) : 0;
+        high = host - first < high ? host - first + 1 : high;
+    }
     while (low < high) {
         int middle = low + (high - low) / 2;
         if (job->parts[middle].host->index < host)

@@ -1,0 +1,53 @@
+"""What a long trace costs esim: on one CPU, in virtual time; no node is booted."""
+import os
+import random
+import subprocess
+import tempfile
+import time
+
+from harness import Failure, at_most, build_dir
+
+NAME = "trace"
+ABOUT = "esim with a trace of 1,000,000 jobs on 1,000 processors"
+FIGURES = ["trace.time", "trace.memory"]
+PROCESSORS, BUSY, SEED = 1000, 0.8, 1
+ALLOCATORS = "v1", "spread"
+SIZES = (1, 1, 2, 4, 8, 16, 32, 64, 128)
+RUN_S = 3600  # at the median; a tenth of the jobs run for longer than 10 hours
+
+
+def write(path, jobs):
+    """Jobs of all sizes that keep so much of the machine busy."""
+    draw = random.Random(SEED)
+    runs = [max(1, int(draw.lognormvariate(0, 1.8) * RUN_S)) for _ in range(jobs)]
+    sizes = [draw.choice(SIZES) for _ in range(jobs)]
+    gap = sum(run * size for run, size in zip(runs, sizes)) / (BUSY * PROCESSORS * jobs)
+    at = 0
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"; MaxProcs: {PROCESSORS}\n; MaxNodes: {PROCESSORS}\n")
+        for number in range(jobs):
+            at += draw.expovariate(1 / gap)
+            file.write(f"{number + 1} {at:.0f} -1 {runs[number]} {sizes[number]} -1 -1 {sizes[number]} -1 -1 1 1 1 -1 1 -1 -1 -1\n")
+
+
+def replay(path, allocator):
+    """Seconds, and MB at most."""
+    begun = time.monotonic()
+    child = subprocess.Popen([os.path.join(build_dir(), "esim", "esim"), "--json", "--trace", path, "--allocator", allocator],
+                             stdout=subprocess.DEVNULL, preexec_fn=lambda: os.sched_setaffinity(0, {0}))
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise Failure(f"esim --trace with {allocator} ended with {child.returncode}")
+    return time.monotonic() - begun, used.ru_maxrss / 1024
+
+
+def run(bench):
+    jobs = bench.size(1000000, 5000)
+    with tempfile.TemporaryDirectory() as place:
+        path = os.path.join(place, "trace.swf")
+        write(path, jobs)
+        for allocator in ALLOCATORS:
+            runs = [replay(path, allocator) for _ in range(bench.size(3, 1))]
+            bench.figure("trace.time", [seconds for seconds, _ in runs], "s", at_most(60), jobs=jobs, allocator=allocator)
+            bench.figure("trace.memory", [memory for _, memory in runs], "MB", at_most(500), jobs=jobs, allocator=allocator)
