@@ -130,6 +130,7 @@ void client_calls_take(struct elmer *e, struct wire_message *message)
     if (message->type == WIRE_error && message->id == 0) { /* about the connection */
         for (; c; c = c->next)
             c->chosen = client_call_on_link(c) || c->state == CLIENT_TURN;
+        client_link_end(e); /* as the peer does */
         client_calls_tell(e, result_of_code(message->u.error.code), message->u.error.text);
         return;
     }

@@ -5,9 +5,8 @@
  * CONNECT waits until the connection is open (client_link.c; who finds none begins it). Meanwhile a submission is
  * signed by the local rsd (TICKET, client_ticket.c), once. TURN: until the frame before it has gone out, and elmer has
  * fewer than AT_ONCE requests of this connection. SEND: until all of it is written. ANSWER: each message with its id is
- * taken. Many calls are on one connection. All but submissions, and what comes behind them, follow our hello at once:
- * beside jobs that spin in real time each answer that is waited for costs a second (doc/03-daemons.md). They are
- * written in the minor version that is presumed. If another one is agreed and writes them otherwise, the peer refuses
+ * taken. All but submissions, and what comes behind them, follow our hello at once (doc/03-daemons.md, "What the kernel
+ * keeps"), in the minor version that is presumed. If another one is agreed and writes them otherwise, the peer refuses
  * them, and they go once more on a new connection.
  *
  * What fails before an answer (nobody listens, the connection breaks, rsd says that it has no link to elmer) is tried
@@ -251,21 +250,26 @@ void client_calls_written(struct elmer *e)
             move(e, c, CLIENT_ANSWER);
 }
 
+void client_calls_unsaid(struct elmer *e)
+{
+    for (struct client_call *c = e->first; c; c = c->next)
+        if (client_call_on_link(c))
+            move(e, c, CLIENT_TURN);
+}
+
 void client_calls_heard(struct elmer *e, unsigned minor)
 {
-    unsigned agreed = e->channel.minor;
-    bool refused = minor != agreed && e->given_up > 0;
+    bool same = true, unread = minor != e->channel.minor && e->given_up > 0;
 
-    for (struct client_call *c = e->first; c; c = c->next)
-        refused |= client_call_on_link(c) && !wire_is_same(c->request->type, minor, agreed);
-    if (!refused)
+    for (struct client_call *c = e->first; c; c = c->next) {
+        same = same && wire_is_same(c->request->type, minor, e->channel.minor);
+        unread |= client_call_on_link(c) && !same;
+        c->repeated |= c->state == CLIENT_ANSWER && unread && same; /* it was read, perhaps */
+    }
+    if (!unread)
         return;
     client_link_end(e);
-    for (struct client_call *c = e->first; c; c = c->next)
-        if (client_call_on_link(c)) {
-            c->repeated |= wire_is_same(c->request->type, minor, agreed); /* it was read, perhaps, and done */
-            move(e, c, CLIENT_TURN);
-        }
+    client_calls_unsaid(e);
 }
 
 /* What would be done twice, or be told as failed, is answered first: that is soon. */
@@ -307,8 +311,8 @@ static bool may_speak(const struct elmer *e, const struct client_call *c)
 
     if (e->link != LINK_HELLO)
         return e->link == LINK_OPEN;
-    while (before != c && client_call_on_link(before))
-        before = before->next;
+    while (before != c && client_call_on_link(before) && !wire_may_be_signed(before->request->type))
+        before = before->next; /* a deed is the last: what the peer cannot read is behind none that is done again */
     return before == c && c->step == CLIENT_REQUEST && c->request->type != WIRE_submit &&
            wire_minor_said(c->request) <= e->channel.minor;
 }
@@ -488,12 +492,4 @@ void client_drop(struct elmer *e, struct client_call *c)
     if (e->link == LINK_HELLO || e->given_up > 0)
         release_link(e);
     e->again = true;
-}
-
-int client_call(struct elmer *elmer, struct wire_message *request, struct client_call *call, int timeout_ms,
-                struct elmer_error *error)
-{
-    client_begin(elmer, request, call, timeout_ms, error);
-    client_wait(elmer, call);
-    return call->result;
 }

@@ -73,6 +73,8 @@ void client_calls_take(struct elmer *elmer, struct wire_message *message);
 void client_calls_written(struct elmer *elmer);
 /* The peer's hello is there; minor: in which was written what went before it. Perhaps the connection is ended. */
 void client_calls_heard(struct elmer *elmer, unsigned minor);
+/* The peer will not read, or carry out, what was written. */
+void client_calls_unsaid(struct elmer *elmer);
 /* Begin what can be begun, and end what is over. */
 void client_calls_step(struct elmer *elmer);
 /* When client_calls_step() is to be called at the latest; INT64_MAX: never. */

@@ -125,7 +125,11 @@ static void take_hello(struct elmer *e, const struct wire_message *message)
         e->heard = true;
         e->minor = e->channel.minor;
         client_calls_heard(e, presumed);
-    } else if (result == -EPROTONOSUPPORT || result == -EBADMSG) {
+        return;
+    }
+    if (message->type == WIRE_error)
+        client_calls_unsaid(e);
+    if (result == -EPROTONOSUPPORT || result == -EBADMSG) {
         client_error(&text, 0, "%s cannot be talked to: %s", e->sockets[e->at], err.text);
         lose(e, ELMER_FAILED, text.text);
     } else {

@@ -61,6 +61,14 @@ void client_wait(struct elmer *e, const struct client_call *call)
     client_watch_all(e);
 }
 
+int client_call(struct elmer *elmer, struct wire_message *request, struct client_call *call, int timeout_ms,
+                struct elmer_error *error)
+{
+    client_begin(elmer, request, call, timeout_ms, error);
+    client_wait(elmer, call);
+    return call->result;
+}
+
 /* ---- a set for the caller's loop ---- */
 
 bool client_watch_set(struct client_watch *watch, int epoll, int fd, short events)

@@ -28,16 +28,27 @@ static int listen_at(const char *name)
     return peer_listen(path);
 }
 
-int client_bed_setup(void **state)
+static void open_client(int patience_ms)
 {
     char path[sizeof(dir) + 20];
-    struct elmer_options options = {.socket = path};
+    const struct elmer_options options = {.socket = path, .patience_ms = patience_ms};
+    snprintf(path, sizeof(path), "%s/elmer.sock", dir);
+    assert_int_equal(elmer_open(&options, &elmer, NULL), ELMER_OK);
+}
+
+void client_bed_patience(int patience_ms)
+{
+    elmer_close(elmer);
+    open_client(patience_ms);
+}
+
+int client_bed_setup(void **state)
+{
     (void)state;
     snprintf(dir, sizeof(dir), "/tmp/client_bed.XXXXXX");
     assert_non_null(scratch_dir(dir));
-    snprintf(path, sizeof(path), "%s/elmer.sock", dir);
     listener = listen_at("elmer.sock");
-    assert_int_equal(elmer_open(&options, &elmer, NULL), ELMER_OK);
+    open_client(0);
     return 0;
 }
 

@@ -116,7 +116,7 @@ static void a_submission_waits_for_the_hello(void **state)
     assert_int_equal(ended(call, NULL), ELMER_OK);
 }
 
-/* What is begun behind a submission is said behind it. */
+/* What is begun behind a submission does not overtake it by that it need not wait for the hello. */
 static void the_order_is_kept(void **state)
 {
     struct wire_message m;
@@ -198,13 +198,94 @@ static void silence_says_what_is_not_known(void **state)
     assert_non_null(strstr(error.text, "whether the request was carried out is not known"));
 }
 
+/* One deed at most is said then: what is behind it is not, so that nothing that was done is done again because the peer
+ * could not read another one. */
+static void one_deed_at_a_time(void **state)
+{
+    struct wire_message m;
+    struct err err = ERR_INIT;
+    uint64_t id;
+    (void)state;
+    kill_begun(CALL_MS);
+    kill_begun(CALL_MS);
+    accept_silently();
+    id = asked(WIRE_kill);
+    assert_int_equal(channel_next(&channel, &m, &err), 0);
+    assert_false(comes(channel.fd));
+    say_hello(WIRE_MINOR);
+    client_bed_step();
+    assert_int_not_equal(asked(WIRE_kill), id);
+}
+
+/* Dropped before the peer is known, which then speaks another version: the others go once more, it does not. */
+static void dropped_before_the_hello(void **state)
+{
+    struct elmer_call *dropped = kill_begun(CALL_MS), *call = kill_begun(CALL_MS);
+    uint64_t id;
+    (void)state;
+    accept_silently();
+    asked(WIRE_kill);
+    elmer_call_free(dropped);
+    say_hello(BEFORE_TASKS);
+    client_bed_step();
+    channel_fini(&channel);
+    accept_silently();
+    channel.minor = BEFORE_TASKS;
+    id = asked(WIRE_kill);
+    say_hello(BEFORE_TASKS);
+    done(id);
+    assert_int_equal(ended(call, NULL), ELMER_OK);
+}
+
+/* What is said about the connection as a whole ends the calls on it, and is what they are told; no challenge is asked
+ * for on a connection that goes. */
+static void refused_as_a_whole(void **state)
+{
+    struct wire_message refusal = {.type = WIRE_error,
+                                   .u.error = {.code = WIRE_CODE_NOT_PERMITTED, .text = "your user id has no name"}};
+    struct elmer_call *call = kill_begun(CALL_MS);
+    struct elmer_error error;
+    (void)state;
+    accept_silently();
+    asked(WIRE_kill);
+    say_hello(WIRE_MINOR);
+    peer_send(&channel, &refusal);
+    channel_fini(&channel);
+    assert_int_equal(ended(call, &error), ELMER_NOT_PERMITTED);
+    assert_non_null(strstr(error.text, "your user id has no name"));
+    assert_false(comes(listener));
+}
+
+/* Who refuses the connection has carried out nothing: that the job had been ended before is no success of ours. */
+static void refused_in_place_of_the_hello(void **state)
+{
+    struct wire_message busy = {.type = WIRE_error, .u.error = {.code = WIRE_CODE_REFUSED, .text = "too many"}};
+    struct wire_message wrong = {.type = WIRE_error,
+                                 .u.error = {.code = WIRE_CODE_WRONG_STATE, .text = "job 7 has ended"}};
+    struct elmer_call *call = kill_begun(CALL_MS);
+    (void)state;
+    accept_silently();
+    peer_send(&channel, &busy);
+    channel_fini(&channel);
+    do
+        client_bed_step();
+    while (!comes(listener));
+    accept_silently();
+    wrong.id = asked(WIRE_kill);
+    say_hello(WIRE_MINOR);
+    peer_send(&channel, &wrong);
+    assert_int_equal(ended(call, NULL), ELMER_WRONG_STATE);
+}
+
 /* Who closes before its hello is as good as not there: that lasts as long as the patience, not as the call. */
 static void nobody_who_says_hello(void **state)
 {
-    struct elmer_call *call = kill_begun(CALL_MS), *over;
+    struct elmer_call *call, *over;
     int64_t begun = mono_ms(mono_now());
     struct elmer_error error;
     (void)state;
+    client_bed_patience(200);
+    call = kill_begun(CALL_MS);
     while (!(over = elmer_next_ended(elmer))) {
         if (comes(listener))
             close(peer_accept_fd(listener));
@@ -226,6 +307,10 @@ int main(void)
         IN_BED(another_version_is_spoken),
         IN_BED(a_request_that_is_the_same_in_both_stays),
         IN_BED(silence_says_what_is_not_known),
+        IN_BED(one_deed_at_a_time),
+        IN_BED(dropped_before_the_hello),
+        IN_BED(refused_as_a_whole),
+        IN_BED(refused_in_place_of_the_hello),
         IN_BED(nobody_who_says_hello),
     };
 
