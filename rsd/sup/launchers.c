@@ -76,6 +76,7 @@ static void set_open_mpi(struct launchers *l, const struct wire_strs *given)
     set(l, given, "OMPI_MCA_plm_rsh_agent", ELMER_BINDIR "/erun");
     set(l, given, "OMPI_MCA_orte_default_hostfile", l->slots);
     set(l, given, "OMPI_MCA_hwloc_base_binding_policy", "none");
+    set(l, given, "OMPI_MCA_odls_base_sigkill_timeout", "0"); /* else ranks that are told to end wait for a second */
     if (!environment_value(given, "OMPI_MCA_oob_tcp_if_exclude"))
         set(l, given, "OMPI_MCA_oob_tcp_if_include", l->network.cidr);
     if (!environment_value(given, "OMPI_MCA_btl_tcp_if_exclude"))
@@ -83,6 +84,7 @@ static void set_open_mpi(struct launchers *l, const struct wire_strs *given)
     set(l, given, "PRTE_MCA_plm_ssh_agent", ELMER_BINDIR "/erun");
     set(l, given, "PRTE_MCA_prte_default_hostfile", l->slots);
     set(l, given, "PRTE_MCA_hwloc_default_binding_policy", "none");
+    set(l, given, "PRTE_MCA_odls_base_sigkill_timeout", "0");
 }
 
 /* Who has chosen a launcher has one: its program is his business. */

@@ -9,7 +9,7 @@
 #include "rsd/sup/environment.h"
 #include "rsd/sup/sup.h"
 
-enum { LAUNCHERS_SETTINGS = 20, LAUNCHERS_NAME = 16 /* of an interface, with its NUL */ };
+enum { LAUNCHERS_SETTINGS = 24, LAUNCHERS_NAME = 16 /* of an interface, with its NUL */ };
 /* The interface of this host that has an address: its name, and its network as ADDRESS/BITS. */
 struct launchers_network {
     char name[LAUNCHERS_NAME], cidr[32];

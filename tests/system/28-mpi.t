@@ -16,6 +16,22 @@ begin() { # COMMAND..: the same, in the background, on both hosts: its id, when 
     id=$(submit alice -t 120s -o /home/alice/out 4 "$@")
     until_ok 20 eval 'as alice 1 grep -q waiting out'
 }
+node_ms() { on 1 sh -c 'read -r up _ </proc/uptime; echo "${up}0" | tr -d .'; }
+# From the moment at which rank 1 ends so to that at which `esubmit -w` has ended.
+ends() { # HOW STATUS
+    local rc ms
+    run 4 mpirun.$m /home/mpi.$m "$1"
+    rc=$?
+    ms=$(($(node_ms) - $(as alice 1 cat cause)))
+    like "$m: $1: the status" "$rc" "^$2$"
+    ok "$m: $1: that ends the job within 2 s ($ms ms)" test "$ms" -le $((2000 * patience))
+}
+# From what the test has done just now, which kills something.
+dies() { # NAME STATUS-SIGNAL-REASON: as a pattern
+    within 2 "$m: $1: that ends the job" over "$id"
+    like "$m: $1: what is said of it" "$(field "$id" '"%s %s %s" % (j["exit_status"], j["signal"], j["reason_code"])')" "^$2$"
+    ok "$m: $1: and nothing is left on any host" until_ok 4 nothing_left "$id"
+}
 spread='rank 0 of 4 on ws1 with 2 rank 1 of 4 on ws1 with 2 rank 2 of 4 on ws2 with 2 rank 3 of 4 on ws2 with 2'
 
 for m in openmpi mpich; do
@@ -30,32 +46,25 @@ for m in openmpi mpich; do
     is "$m: a ring" "$(cat "$tmp/out")" '4 went around'
     run 4 timeout -s KILL 20 mpirun.$m /home/mpi.$m last
     is "$m: ends where one rank comes late to its end, and needs an answer there" "$? $(cat "$tmp/out")" '0 42 came'
-    run 4 mpirun.$m /home/mpi.$m abort
-    is "$m: MPI_Abort(7)" $? 7
-    run 4 mpirun.$m /home/mpi.$m segfault
-    like "$m: a rank that segfaults" $? "$([ $m = openmpi ] && echo '^139$' || echo '^(11|15|255)$')" # mpiexec: whose end it hears of first, of those that it ends by TERM too
-    run 4 mpirun.$m /home/mpi.$m exit
-    is "$m: a rank that exits without MPI_Finalize" $? 5
-    for end in 'killed mpirun' 'ekill'; do
-        begin mpirun.$m /home/mpi.$m wait
-        ok "$m: $end" eval 'case $end in ekill) as alice 1 ekill "$id" ;; *) on 1 pkill -KILL -o -f "^mpirun.$m|^/usr/bin/mpirun.$m|mpiexec" ;; esac'
-        wait_for 4 "$m: ends the job ($end)" over "$id"
-        ok "$m: and nothing is left on any host ($end)" until_ok 4 nothing_left "$id"
-    done
+    ends abort 7
+    # mpiexec: whose end it hears of first, of those that it ends by TERM too
+    ends segfault "$([ $m = openmpi ] && echo 139 || echo '(11|15|255)')"
+    ends exit 5 # without MPI_Finalize()
     begin mpirun.$m /home/mpi.$m wait
-    ok "$m: a rank elsewhere is killed" on 2 pkill -KILL -o -f /home/mpi.$m
-    wait_for 6 "$m: which ends the job" over "$id"
-    ok "$m: and nothing is left on any host" until_ok 4 nothing_left "$id"
-done
-begin mpirun.mpich /home/mpi.mpich wait
-ok 'mpich: its daemon elsewhere is killed' on 2 pkill -KILL -x hydra_pmi_proxy
-wait_for 6 'mpich: which ends the job' over "$id"
-ok 'mpich: and nothing is left on any host' until_ok 4 nothing_left "$id"
-for m in openmpi mpich; do
+    as alice 1 ekill "$id" >/dev/null
+    dies ekill '.* killed'
     begin mpirun.$m /home/mpi.$m wait
-    ok "$m: its erun is killed" on 1 pkill -KILL -x erun
-    wait_for 6 "$m: which ends the job" over "$id"
-    ok "$m: and nothing is left on any host" until_ok 4 nothing_left "$id"
+    on 1 pkill -KILL -o -f "^mpirun.$m|^/usr/bin/mpirun.$m|mpiexec"
+    dies 'a killed mpirun' 'None 9 exited'
+    begin mpirun.$m /home/mpi.$m wait
+    on 2 pkill -KILL -o -f /home/mpi.$m
+    dies 'a rank elsewhere is killed' "$([ $m = openmpi ] && echo 137 || echo 255) None exited"
+    begin mpirun.$m /home/mpi.$m wait
+    on 2 pkill -KILL -x "$([ $m = openmpi ] && echo orted || echo hydra_pmi_proxy)"
+    dies 'its daemon elsewhere is killed' "$([ $m = openmpi ] && echo '205 None' || echo 'None 9') exited"
+    begin mpirun.$m /home/mpi.$m wait
+    on 1 pkill -KILL -x erun
+    dies 'its erun is killed' "$([ $m = openmpi ] && echo 9 || echo 255) None exited"
 done
 on 2 mv /usr/bin/hydra_pmi_proxy /usr/bin/hydra_pmi_proxy.away
 run 4 timeout -s KILL 20 mpirun.mpich /home/mpi.mpich hello
@@ -82,10 +91,25 @@ run 4 sh -c 'seq 200 | parallel --ssh erun -S 2/ws1,2/ws2 "echo {} on \$(hostnam
 is 'GNU parallel' "$(cat "$tmp/out")" '200 20100 1 1'
 
 # ---- a host that is lost ----
-begin mpirun.openmpi /home/mpi.openmpi wait
-"$lab" link 2 down
-wait_for 60 'a cut cable ends the job, whatever mpirun does' over "$id"
-like 'by mpirun, which erun has told of it, or by elmer, which has given the host up' "$(field "$id" 'j["reason_code"]')" '^(exited|host-lost)$'
-ok 'and nothing is left where elmer is' until_ok 5 eval '[ -z "$(on 1 sh -c "grep -lz ^ELMER_JOB_ID=$id\\$ /proc/[0-9]*/environ" 2>/dev/null)" ]'
+# Whatever mpirun does: erun tells it, or elmer gives the host up.
+lost() { # NAME
+    wait_for 60 "$m: $1 ends the job" over "$id"
+    like "$m: $1: what is said of it" "$(field "$id" 'j["reason_code"]')" '^(exited|host-lost)$'
+}
+for m in openmpi ${ELMER_TEST_FULL:+mpich}; do
+    begin mpirun."$m" /home/mpi."$m" wait
+    "$lab" link 2 down
+    lost 'a cut cable'
+    "$lab" link 2 up
+    wait_for 60 'its host is up again' up_again
+    ok "$m: and nothing is left on any host" until_ok 10 nothing_left "$id"
+    [ -n "${ELMER_TEST_FULL:-}" ] || break
+    begin mpirun."$m" /home/mpi."$m" wait
+    "$lab" crash 2
+    lost 'a power cut'
+    "$lab" start 2
+    wait_for 60 'its host is up again' up_again
+    ok "$m: and nothing is left on any host" until_ok 10 nothing_left "$id"
+done
 
 done_testing

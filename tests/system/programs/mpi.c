@@ -3,8 +3,10 @@
  *   hello            a line from each rank: number, size, host, CPUs
  *   ring             a number goes around, each adds one; rank 0 says what came back
  *   last             the last rank gets a number from the first one, which comes to MPI_Finalize() half a second later
- * than it abort | segfault | exit   rank 1 ends so, the others wait in a barrier wait             all wait in a barrier
- * that never comes late [SECONDS]   rank 0 works for two seconds, the others wait for it: the CPU time of each, in ms
+ *                    than it
+ *   abort | segfault | exit   rank 1 ends so, the others wait in a barrier
+ *   wait             all wait in a barrier that never comes
+ *   late [SECONDS]   rank 0 works for two seconds, the others wait for it: the CPU time of each, in ms
  *   leave            rank 1 exits with 0, the others go to MPI_Finalize()
  *   spawn            one more process by MPI_Comm_spawn, which says its number (spawned) */
 #define _GNU_SOURCE
@@ -54,10 +56,22 @@ static void last(void)
     }
 }
 
+/* In ms of CLOCK_BOOTTIME, which is that of /proc/uptime. */
+static void note_cause(void)
+{
+    struct timespec now;
+    FILE *file = fopen("cause", "w");
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    if (!file || fprintf(file, "%ld\n", (long)now.tv_sec * 1000 + now.tv_nsec / 1000000) < 0 || fclose(file) != 0)
+        abort();
+}
+
 /* The others are in a barrier by then. */
 static void end(const char *how)
 {
     MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1 && strcmp(how, "wait") != 0)
+        note_cause();
     if (rank == 1 && strcmp(how, "abort") == 0)
         MPI_Abort(MPI_COMM_WORLD, 7);
     if (rank == 1 && strcmp(how, "segfault") == 0)

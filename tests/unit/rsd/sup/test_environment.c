@@ -180,6 +180,7 @@ static void test_launchers(void **state)
     assert_string_equal(value(environment, "OMPI_MCA_plm_rsh_agent"), ELMER_BINDIR "/erun");
     assert_string_equal(value(environment, "OMPI_MCA_orte_default_hostfile"), "/t/hosts.slots");
     assert_string_equal(value(environment, "OMPI_MCA_hwloc_base_binding_policy"), "none");
+    assert_string_equal(value(environment, "OMPI_MCA_odls_base_sigkill_timeout"), "0");
     assert_string_equal(value(environment, "OMPI_MCA_btl_tcp_if_include"), "127.0.0.0/8");
     assert_string_equal(value(environment, "OMPI_MCA_oob_tcp_if_include"), "127.0.0.0/8");
     assert_string_equal(value(environment, "HYDRA_LAUNCHER"), "rsh");
