@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-BENCHMARKS = ["latency", "throughput", "arrays", "query", "weight", "overhead", "scale", "thesis", "mpi", "trace"]
+BENCHMARKS = ["latency", "throughput", "arrays", "query", "weight", "overhead", "scale", "thesis", "mpi", "erun", "trace"]
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LAB = os.path.join(TOP, "tests", "lab", "lab")
 DRIVER = "/home/driver"  # on the nodes; they share /home

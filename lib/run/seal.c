@@ -5,15 +5,22 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <string.h>
+#include <sys/random.h>
 
 enum { DIGEST_BYTES = 32, NONCE_BYTES = 12 };
 
+/* Any 32 random bytes are a key of X25519 (RFC 7748). Each erun makes one: the kernel's bytes and no configuration of
+ * OpenSSL spare it a generator and providers of its own, which take most of a millisecond each, and what tidies up. */
 bool seal_key_make(struct seal_key *key)
 {
-    EVP_PKEY *pkey = EVP_PKEY_Q_keygen(NULL, NULL, "X25519");
-    size_t size = SEAL_KEY_BYTES, public_size = SEAL_KEY_BYTES;
-    bool made = pkey && EVP_PKEY_get_raw_private_key(pkey, key->secret, &size) == 1 &&
-                EVP_PKEY_get_raw_public_key(pkey, key->public_key, &public_size) == 1;
+    size_t size = SEAL_KEY_BYTES;
+    EVP_PKEY *pkey;
+    bool made;
+    (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL);
+    if (getrandom(key->secret, SEAL_KEY_BYTES, 0) != SEAL_KEY_BYTES)
+        return false;
+    pkey = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, key->secret, SEAL_KEY_BYTES);
+    made = pkey && EVP_PKEY_get_raw_public_key(pkey, key->public_key, &size) == 1;
     EVP_PKEY_free(pkey);
     return made;
 }
