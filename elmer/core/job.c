@@ -157,7 +157,7 @@ struct part *job_part(const struct job *job, int host)
 {
     int low = 0, high = job->nparts;
 
-    if (high > 1) { /* no host twice: as far from either end as the numbers are at most; of neighbours there it is */
+    if (high > 1) { /* the numbers rise by one or more from part to part: no farther from an end than they are */
         int first = job->parts[0].host->index, last = job->parts[high - 1].host->index;
         if (host < first || host > last)
             return NULL;
