@@ -40,7 +40,7 @@ static int load(struct settings *settings, const char *path, bool required)
     struct ini_watch watch = {.problem = say_problem, .fault = say_fault, .data = &told};
     int result = settings_load_watched(settings, path, required, &watch, &err);
     if (result && !told)
-        log_error("configuration: %s", err.text);
+        say_problem(err.text, &told);
     return result;
 }
 

@@ -8,8 +8,8 @@
 /* */
 #include <cmocka.h>
 
-#include <fcntl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
