@@ -304,12 +304,14 @@ static bool all_ended(const struct sup *sup)
  * on yet. An elmer that has forgotten in a crash that it ended the job has only the status to go by. */
 static void hear_the_last(struct sup *sup, int64_t deadline)
 {
-    struct pollfd fds[2] = {{.fd = sup->signal_fd, .events = POLLIN}, {.fd = sup->reaper_fd, .events = POLLIN}};
     int64_t now;
     reap(sup);
     while (sup->connected && !all_ended(sup) && (now = mono_ms(mono_now())) < deadline) {
-        poll(fds, 2, (int)(deadline - now));
-        reap(sup);
+        int64_t wait = pace_wait_ms(&sup->reap_pace, &reap_limit, now), next = deadline;
+        struct pollfd fds[2] = {{.fd = paced(sup->signal_fd, wait, now, &next), .events = POLLIN},
+                                {.fd = paced(sup->reaper_fd, wait, now, &next), .events = POLLIN}};
+        if (poll(fds, 2, (int)(next - now)) > 0)
+            reap(sup);
     }
 }
 
