@@ -27,7 +27,7 @@ enum {
     MANY = 3000,
 #endif
     SAMPLE_MS = 100,
-    WINDOW = 1000 / SAMPLE_MS,
+    SECOND_MS = 1000,
     MAX_SAMPLES = 2000,
     BOUND_MS = 10,
     ORDER_MS = 300,
@@ -137,14 +137,19 @@ static void sample_for(int ms)
     sample();
 }
 
-/* Most in any window of a second, without what was stolen in it. */
+/* Most in any second, without what was stolen in it: from each sample to the first that is a second later or more. */
 static double most(const double *values)
 {
     double worst = 0;
-    for (size_t i = WINDOW; i < seen.count; i++) {
-        double used = values[i] - values[i - WINDOW] - (seen.stolen_ms[i] - seen.stolen_ms[i - WINDOW]);
-        used = used * 1000 / (double)(seen.at_ms[i] - seen.at_ms[i - WINDOW]);
-        worst = used > worst ? used : worst;
+    size_t from = 0;
+    assert_true(seen.count > 0 && seen.at_ms[seen.count - 1] - seen.at_ms[0] >= SECOND_MS);
+    for (size_t i = 1; i < seen.count; i++) {
+        while (seen.at_ms[i] - seen.at_ms[from] >= SECOND_MS) {
+            double used = values[i] - values[from] - (seen.stolen_ms[i] - seen.stolen_ms[from]);
+            used = used * SECOND_MS / (double)(seen.at_ms[i] - seen.at_ms[from]);
+            worst = used > worst ? used : worst;
+            from++;
+        }
     }
     return worst;
 }
