@@ -19,7 +19,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/moves.h"
+
 #define STARTING(node) LIST_ITEM(node, struct job, in_start)
+
+/* The first state of a part is PART_OPENING, of a restored one that of its job. From PART_EMPTY: the host has the group
+ * after all. */
+static const struct moves_row part_states[] = {
+    [PART_OPENING] = {"opening", MOVE_TO(PART_OPEN) | MOVE_TO(PART_ENDING) | MOVE_TO(PART_EMPTY)},
+    [PART_OPEN] = {"open", MOVE_TO(PART_ENDING) | MOVE_TO(PART_EMPTY)},
+    [PART_ENDING] = {"ending", MOVE_TO(PART_ENDING) | MOVE_TO(PART_EMPTY)},
+    [PART_EMPTY] = {"empty", MOVE_TO(PART_ENDING)},
+};
+
+static void part_move(struct part *part, enum part_state state)
+{
+    MOVES_CHECK("part of a job", part_states, part->state, state);
+    part->state = state;
+}
 
 /* Enters the table; used for new and for restored jobs. The processors are set, in order. */
 void life_link_cluster(struct core *core, struct job *job, struct part *parts, int nparts)
@@ -77,7 +94,7 @@ void life_start(struct core *core, struct job *job, struct core_processor *proce
     job->unopened = nparts;
     job->unempty = nparts;
     for (int i = 0; i < nparts; i++) {
-        parts[i].state = PART_OPENING;
+        assert(parts[i].state == PART_OPENING);
         parts[i].send = true;
     }
     job_move(core, job, JOB_STARTING);
@@ -156,7 +173,7 @@ static void all_empty(struct core *core, struct job *job)
 
 static void part_end(struct core *core, struct part *part)
 {
-    part->state = PART_ENDING;
+    part_move(part, PART_ENDING);
     part->send = true;
     host_owe(core, part->host);
 }
@@ -175,7 +192,7 @@ void life_end(struct core *core, struct job *job, enum reason reason, char *text
             part_end(core, part);
             job->unempty++;
         } else {
-            part->state = PART_EMPTY;
+            part_move(part, PART_EMPTY);
             if (lease_goes_again(job))
                 lease_claim_lost(core, part);
         }
@@ -188,7 +205,7 @@ void life_part_opened(struct core *core, struct part *part)
 {
     struct job *job = part->job;
 
-    part->state = PART_OPEN;
+    part_move(part, PART_OPEN);
     if (--job->unopened > 0 || job->launched)
         return;
     job->launched = true;
@@ -205,7 +222,7 @@ void life_part_empty(struct core *core, struct part *part)
 
     if (part->state == PART_EMPTY)
         return;
-    part->state = PART_EMPTY;
+    part_move(part, PART_EMPTY);
     if (--job->unempty == 0)
         all_empty(core, job);
 }

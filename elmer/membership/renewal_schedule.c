@@ -21,6 +21,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
 #include "lib/base/log.h"
+#include "lib/base/moves.h"
 #include "lib/base/str.h"
 #include "lib/pki/renewal.h"
 
@@ -88,13 +89,27 @@ static void ask_hosts(struct renewals *r, int64_t now_ms)
 
 /* ---- our own ---- */
 
+static const struct moves_row states[] = {
+    [OWN_NONE] = {"none", MOVE_TO(OWN_IDLE)},
+    [OWN_IDLE] = {"idle", MOVE_TO(OWN_PREPARING)},
+    [OWN_PREPARING] = {"preparing", MOVE_TO(OWN_SIGNING) | MOVE_TO(OWN_IDLE)},
+    [OWN_SIGNING] = {"signing", MOVE_TO(OWN_WRITING) | MOVE_TO(OWN_IDLE)},
+    [OWN_WRITING] = {"writing", MOVE_TO(OWN_IDLE)},
+};
+
+static void move(struct renewals *r, enum own_state state)
+{
+    MOVES_CHECK("own renewal", states, r->state, state);
+    r->state = state;
+}
+
 static void own_done(struct renewals *r, const char *problem)
 {
     char printable[900], end[32];
     pki_renewal_fini(&r->made);
     free(r->certificate);
     r->certificate = NULL;
-    r->state = OWN_IDLE;
+    move(r, OWN_IDLE);
     wall_format((struct wall){r->facts.end_s * 1000}, end, sizeof(end));
     if (problem)
         log_error("elmer's own certificate is not renewed yet: %s; it ends at %s; hosts link with it all the same, but "
@@ -134,7 +149,7 @@ static void on_signed(const char *certificate, const char *ticket, const char *t
         return;
     }
     r->certificate = mem_strdup(certificate);
-    r->state = OWN_WRITING;
+    move(r, OWN_WRITING);
     uv_queue_work(r->room.loop, &r->work, save_work, save_done);
 }
 
@@ -158,7 +173,7 @@ static void prepare_done(uv_work_t *work, int status)
     request.u.sign_renew.certificate = r->made.old;
     request.u.sign_renew.proof = r->made.proof;
     request.u.sign_renew.request = r->made.request;
-    r->state = OWN_SIGNING;
+    move(r, OWN_SIGNING);
     r->ask = signer_ask(&r->room, r->settings->signer, &request, on_signed, r);
     if (!r->ask)
         own_done(r, "the signer cannot be asked");
@@ -170,7 +185,7 @@ static void renew_own(struct renewals *r, int64_t now_ms)
     if (r->state != OWN_IDLE || now_ms < pki_renewal_s(&r->facts) * 1000 || now_ms - r->tried_ms < retry_ms(life_ms))
         return;
     r->tried_ms = now_ms;
-    r->state = OWN_PREPARING;
+    move(r, OWN_PREPARING);
     err_clear(&r->err);
     uv_queue_work(r->room.loop, &r->work, prepare_work, prepare_done);
 }
@@ -192,7 +207,7 @@ void renewals_recover(struct renewals *r)
     struct err err = ERR_INIT;
     int result = r->settings->pki && r->state == OWN_NONE ? pki_renewal_recover(r->settings->pki, &r->facts, &err) : 1;
     if (!result)
-        r->state = OWN_IDLE;
+        move(r, OWN_IDLE);
     else if (result < 0 && result != -ENOENT && result != -EACCES)
         log_error("elmer's own certificate cannot be looked after: %s", err.text);
 }

@@ -16,8 +16,24 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/base/moves.h"
+
 enum { LENGTH = 4, HEADER = 5, READ_BYTES = 64 << 10, READS = 8, KEEP_IDLE_S = 4, KEEP_INTERVAL_S = 2, KEEP_COUNT = 4 };
 static const char head[] = "elmer run 1\n";
+
+static const struct moves_row states[] = {
+    [RUN_CONNECTING] = {"connecting", MOVE_TO(RUN_SHOWING) | MOVE_TO(RUN_DEAD)},
+    [RUN_SHOWING] = {"showing", MOVE_TO(RUN_CHECKING) | MOVE_TO(RUN_DEAD)},
+    [RUN_CHECKING] = {"checking", MOVE_TO(RUN_OPEN) | MOVE_TO(RUN_DEAD)},
+    [RUN_OPEN] = {"open", MOVE_TO(RUN_DEAD)},
+    [RUN_DEAD] = {"dead", 0},
+};
+
+static void move(struct run_link *link, enum run_state state)
+{
+    MOVES_CHECK("link of a job", states, link->state, state);
+    link->state = state;
+}
 
 uint32_t run_number(const uint8_t *bytes)
 {
@@ -38,7 +54,7 @@ void run_link_kill(struct run_link *link, const char *format, ...)
     va_start(list, format);
     vsnprintf(link->text, sizeof(link->text), format, list);
     va_end(list);
-    link->state = RUN_DEAD;
+    move(link, RUN_DEAD);
 }
 
 /* Why it ends: 0, the other side wants it. */
@@ -219,7 +235,7 @@ static void hear_pass(struct run_link *link)
     if (!pass_decode(link->other, &link->peer) || strcmp(link->other, link->pass) == 0)
         run_link_kill(link, "what has come instead of a pass is none");
     else
-        link->state = RUN_CHECKING;
+        move(link, RUN_CHECKING);
 }
 
 void run_link_accept(struct run_link *link)
@@ -228,7 +244,7 @@ void run_link_accept(struct run_link *link)
         return;
     if (seal_agree(&link->key, link->peer.public_key, link->dialler ? link->pass : link->other,
                    link->dialler ? link->other : link->pass, link->dialler, &link->seal_out, &link->seal_in))
-        link->state = RUN_OPEN;
+        move(link, RUN_OPEN);
     else
         run_link_kill(link, "no key can be agreed upon");
 }
@@ -243,7 +259,7 @@ int run_link_next(struct run_link *link, struct run_frame *frame)
         return 0;
     if (!whole(link, &size)) {
         if (link->ended)
-            link->state = RUN_DEAD;
+            move(link, RUN_DEAD);
         return 0;
     }
     if (size < HEADER + SEAL_TAG_BYTES || !seal_open(&link->seal_in, link->in + LENGTH, size, link->in + LENGTH)) {
@@ -389,7 +405,7 @@ static void connected(struct run_link *link)
         run_link_kill(link, "%s", strerror(error));
         return;
     }
-    link->state = RUN_SHOWING;
+    move(link, RUN_SHOWING);
     show(link);
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "lib/base/log.h"
+#include "lib/base/moves.h"
 #include "lib/base/str.h"
 #include "lib/pki/renewal.h"
 #include "rsd/net/host_renewal.h"
@@ -34,17 +35,31 @@ struct renewal {
     struct err err;
 };
 
+static const struct moves_row states[] = {
+    [RENEWAL_IDLE] = {"idle", MOVE_TO(RENEWAL_PREPARING)},
+    [RENEWAL_PREPARING] = {"preparing", MOVE_TO(RENEWAL_ASKING) | MOVE_TO(RENEWAL_IDLE)},
+    [RENEWAL_ASKING] = {"asking", MOVE_TO(RENEWAL_WRITING) | MOVE_TO(RENEWAL_IDLE)},
+    [RENEWAL_WRITING] = {"writing", MOVE_TO(RENEWAL_IDLE)},
+};
+
+static void move(struct renewal *r, enum renewal_state state)
+{
+    MOVES_CHECK("renewal", states, r->state, state);
+    r->state = state;
+}
+
 static void forget(struct renewal *r)
 {
     pki_renewal_fini(&r->made);
     free(r->certificate);
     r->certificate = NULL;
-    r->state = RENEWAL_IDLE;
+    move(r, RENEWAL_IDLE);
 }
 
 static void destroy(struct renewal *r)
 {
-    forget(r);
+    pki_renewal_fini(&r->made);
+    free(r->certificate);
     free(r->pki);
     free(r);
 }
@@ -97,7 +112,7 @@ static void prepare_done(uv_work_t *work, int status)
     else if (result < 0)
         forget(r); /* the link is gone; elmer asks again on the next one */
     else
-        r->state = RENEWAL_ASKING;
+        move(r, RENEWAL_ASKING);
 }
 
 /* ---- WRITING ---- */
@@ -124,7 +139,7 @@ static void save_done(uv_work_t *work, int status)
 
 static void queue(struct renewal *r, enum renewal_state state, uv_work_cb work, uv_after_work_cb done)
 {
-    r->state = state;
+    move(r, state);
     err_clear(&r->err);
     (void)uv_queue_work(r->loop, &r->work, work, done);
 }
