@@ -103,7 +103,7 @@ struct client_call {
     client_then then;       /* may be NULL */
     bool signs;             /* a submission, for which a ticket is asked; once, as soon as there is a connection */
     void *data;
-    bool repeated; /* out: the request was sent more than once */
+    bool repeated; /* out: the request was sent once without an answer, and perhaps again */
     bool too_old;  /* out, with ELMER_FAILED: somebody on the way to elmer, or elmer itself, does not know this request
                       yet */
     /* client_call.c's own */

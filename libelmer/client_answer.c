@@ -66,25 +66,32 @@ static void take_answer(struct elmer *e, struct client_call *c, struct wire_mess
     client_call_tried(e, c, ELMER_FAILED, false);
 }
 
-static bool is_list(const struct client_call *c)
+/* All else only asks. */
+static bool is_deed(const struct client_call *c)
 {
-    return c->request->type == WIRE_query || c->request->type == WIRE_query_lines || c->request->type == WIRE_history;
+    return c->request->type == WIRE_submit || wire_may_be_signed(c->request->type);
+}
+
+void client_call_doubt(const struct client_call *c)
+{
+    size_t used = c->error ? strlen(c->error->text) : 0;
+
+    if (c->error && c->repeated && is_deed(c))
+        snprintf(c->error->text + used, sizeof(c->error->text) - used,
+                 "; whether the request was carried out is not known: see equery");
 }
 
 int client_call_late(const struct elmer *e, const struct client_call *c)
 {
     const char *socket = e->sockets[e->at];
-    const char *unknown = c->state == CLIENT_ANSWER && !is_list(c)
-                              ? "; whether the request was carried out is not known: see equery"
-                              : "";
 
     if (c->step == CLIENT_CHALLENGE)
         return ELMER_NOT_PERMITTED;
     if (c->state == CLIENT_CONNECT || e->link == LINK_HELLO)
         return client_error(c->error, ELMER_UNREACHABLE,
                             "elmer is not reachable: %s accepts connections but does not answer; see the log of its "
-                            "daemon%s",
-                            socket, unknown);
+                            "daemon",
+                            socket);
     if (c->state != CLIENT_ANSWER)
         return client_error(c->error, ELMER_UNREACHABLE,
                             "elmer is not reachable: %s has not taken the request in time; see the log of its daemon",
@@ -95,7 +102,7 @@ int client_call_late(const struct elmer *e, const struct client_call *c)
                             "of its time only; ask for less, or less often, or wait longer",
                             socket);
     return client_error(c->error, ELMER_UNREACHABLE, "elmer has not answered in time (by %s)%s", socket,
-                        is_list(c) ? "; see the log of its daemon" : unknown);
+                        is_deed(c) ? "" : "; see the log of its daemon");
 }
 
 void client_wait_for_pages(struct elmer *e, int each_ms, void (*on_slow)(void))

@@ -112,6 +112,8 @@ static void finish(struct elmer *e, struct client_call *c, int result)
     move(e, c, CLIENT_DONE);
     list_remove(e, c);
     client_signing_drop(&e->desk, &c->signing);
+    if (result == ELMER_UNREACHABLE)
+        client_call_doubt(c);
     if (result == ELMER_UNREACHABLE || result == ELMER_FAILED)
         release_link(e);
     if (c->too_old)
@@ -132,6 +134,7 @@ static void give_up(struct elmer *e, struct client_call *c, int result)
 {
     if (client_call_on_link(c))
         e->given_up++;
+    c->repeated |= c->state == CLIENT_ANSWER && c->step != CLIENT_CHALLENGE;
     finish(e, c, result);
 }
 

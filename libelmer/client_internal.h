@@ -67,6 +67,8 @@ void client_calls_tell(struct elmer *elmer, int result, const char *text);
 bool client_call_on_link(const struct client_call *call);
 /* client_answer.c: it has taken too long; with what result it ends, and why in its error. */
 int client_call_late(const struct elmer *elmer, const struct client_call *call);
+/* client_answer.c: it ends with nobody reached; says in its error if that is no answer to something that was sent. */
+void client_call_doubt(const struct client_call *call);
 /* client_answer.c: a message of elmer, which stays the caller's. */
 void client_calls_take(struct elmer *elmer, struct wire_message *message);
 /* All that was written has gone out. */

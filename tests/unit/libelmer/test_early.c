@@ -198,6 +198,54 @@ static void silence_says_what_is_not_known(void **state)
     assert_non_null(strstr(error.text, "whether the request was carried out is not known"));
 }
 
+static void what_only_asks_is_not_in_doubt(void **state)
+{
+    struct elmer_error error;
+    struct elmer_call *call;
+    (void)state;
+    assert_int_equal(elmer_query_hosts_begin(elmer, 100, &call, NULL), ELMER_OK);
+    assert_int_equal(ended(call, &error), ELMER_UNREACHABLE);
+    assert_non_null(strstr(error.text, "accepts connections but does not answer"));
+    assert_null(strstr(error.text, "carried out"));
+}
+
+/* Read once, and never answered: that nobody was there when it was to be said again does not make it undone. */
+static void a_request_that_was_lost_is_in_doubt(void **state)
+{
+    struct elmer_error error;
+    struct elmer_call *call;
+    (void)state;
+    client_bed_patience(200);
+    call = kill_begun(CALL_MS);
+    accept_silently();
+    asked(WIRE_kill);
+    say_hello(WIRE_MINOR);
+    client_bed_step();
+    channel_fini(&channel);
+    close(listener);
+    listener = -1;
+    assert_int_equal(ended(call, &error), ELMER_UNREACHABLE);
+    assert_non_null(strstr(error.text, "nobody answers at"));
+    assert_non_null(strstr(error.text, "; whether the request was carried out is not known: see equery"));
+}
+
+/* A submission waits for the hello: what was never said was not done. */
+static void what_was_not_said_is_not_in_doubt(void **state)
+{
+    struct elmer_error error;
+    struct elmer_call *call;
+    (void)state;
+    client_bed_patience(200);
+    call = submit_begun();
+    accept_silently();
+    channel_fini(&channel);
+    close(listener);
+    listener = -1;
+    assert_int_equal(ended(call, &error), ELMER_UNREACHABLE);
+    assert_non_null(strstr(error.text, "nobody answers at"));
+    assert_null(strstr(error.text, "carried out"));
+}
+
 /* One deed at most is said then: what is behind it is not, so that nothing that was done is done again because the peer
  * could not read another one. */
 static void one_deed_at_a_time(void **state)
@@ -294,6 +342,7 @@ static void nobody_who_says_hello(void **state)
     assert_ptr_equal(over, call);
     assert_int_equal(elmer_call_result(call, &error), ELMER_UNREACHABLE);
     assert_in_range(mono_ms(mono_now()) - begun, 0, CALL_MS - 1);
+    assert_non_null(strstr(error.text, "whether the request was carried out is not known"));
 }
 
 int main(void)
@@ -307,6 +356,9 @@ int main(void)
         IN_BED(another_version_is_spoken),
         IN_BED(a_request_that_is_the_same_in_both_stays),
         IN_BED(silence_says_what_is_not_known),
+        IN_BED(what_only_asks_is_not_in_doubt),
+        IN_BED(a_request_that_was_lost_is_in_doubt),
+        IN_BED(what_was_not_said_is_not_in_doubt),
         IN_BED(one_deed_at_a_time),
         IN_BED(dropped_before_the_hello),
         IN_BED(refused_as_a_whole),
