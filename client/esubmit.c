@@ -81,15 +81,41 @@ static bool starts_others(const struct request *request)
 }
 
 /* One process, on the first host. */
+static bool uses_one_host(const struct request *request)
+{
+    return !request->submission.each && !request->submission.pvm && !request->pty.asked && !starts_others(request);
+}
+
+/* host: NULL where it is not known yet. */
 static void tell_idle(FILE *out, const struct request *request, const char *host, bool several)
 {
     char *first;
 
-    if (request->submission.each || request->submission.pvm || request->pty.asked || !several || starts_others(request))
+    if (!several || !uses_one_host(request))
         return;
-    first = printable(host);
+    first = printable(host ? host : "its first host");
     fprintf(out, "runs on %s only: --each, --pvm or mpirun use the others\n", first);
     free(first);
+}
+
+/* By what is asked for alone; a mesh has a processor of each host. */
+static bool asks_for_several_hosts(const struct elmer_submission *s)
+{
+    return s->nprocs > 1 && (s->mesh_rows > 0 || (s->per_host > 0 && s->nprocs > s->per_host));
+}
+
+/* Of a host that has never been seen it may not be known how many it has. */
+static bool no_host_has(struct elmer *elmer, uint32_t nprocs)
+{
+    struct elmer_host_list *hosts;
+    bool none = true;
+
+    if (elmer_query_hosts(elmer, ANSWER_MS, &hosts, NULL) != ELMER_OK)
+        return false;
+    for (size_t i = 0; i < hosts->count; i++)
+        none = none && hosts->items[i].processors > 0 && hosts->items[i].processors < nprocs;
+    elmer_host_list_free(hosts);
+    return none;
 }
 
 /* ---- --dry-run ---- */
@@ -142,16 +168,20 @@ static void say_start(const struct request *request, const struct elmer_rehearse
     }
 }
 
-static void say_wait(const struct elmer_rehearsed *r)
+static void say_wait(struct elmer *elmer, const struct request *request, const struct elmer_rehearsed *r)
 {
+    const struct elmer_submission *s = &request->submission;
+
     printf("would wait: %lu job%s ahead", (unsigned long)r->ahead, r->ahead == 1 ? "" : "s");
     put(r->reason[0] ? "; " : "", r->reason);
     putchar('\n');
-    if (!r->first)
-        return;
-    printf("job %llu is the first of them", (unsigned long long)r->first);
-    put(": ", r->first_reason);
-    putchar('\n');
+    if (r->first) {
+        printf("job %llu is the first of them", (unsigned long long)r->first);
+        put(": ", r->first_reason);
+        putchar('\n');
+    }
+    if (s->nprocs > 1 && uses_one_host(request))
+        tell_idle(stdout, request, NULL, asks_for_several_hosts(s) || no_host_has(elmer, s->nprocs));
 }
 
 static void say_never(const struct elmer_rehearsed *r)
@@ -171,17 +201,19 @@ static int rehearse(const struct request *request)
     if (!elmer)
         return EXIT_REFUSED;
     result = elmer_rehearse(elmer, &request->submission, ANSWER_MS, &answer, &error);
-    elmer_close(elmer);
-    if (result != ELMER_OK)
+    if (result != ELMER_OK) {
+        elmer_close(elmer);
         return say_result(result, &error);
+    }
     say_tasks(request);
     if (answer->nranks)
         say_start(request, answer);
     else if (is_waiting(answer->state))
-        say_wait(answer);
+        say_wait(elmer, request, answer);
     else
         say_never(answer);
     elmer_rehearsed_free(answer);
+    elmer_close(elmer);
     return finish_output(EXIT_DONE);
 }
 
@@ -219,7 +251,10 @@ static int submit(const struct request *request)
     printf("%llu\n", (unsigned long long)answer->job);
     code = finish_output(EXIT_DONE);
     tell(request, answer);
-    tell_idle(stderr, request, answer->nhosts ? answer->hosts[0] : "", answer->nhosts > 1);
+    if (answer->nhosts)
+        tell_idle(stderr, request, answer->hosts[0], answer->nhosts > 1);
+    else if (is_waiting(answer->state)) /* without asking for the hosts: many may be submitted in a row */
+        tell_idle(stderr, request, NULL, asks_for_several_hosts(&request->submission));
     if (request->machine.asked)
         machine_tell(elmer, answer);
     if (request->wait && code == EXIT_DONE)

@@ -320,6 +320,53 @@ static void test_dry_run(void **data)
     assert_string_equal(w->stdout_text, "would be cancelled: it can never run: job 7 did not end well\n");
 }
 
+/* Where it would wait the hosts are asked for, if what is asked for does not say how many it will have. */
+static void test_dry_run_idle(void **data)
+{
+    static const char waits[] = "would wait: 0 jobs ahead\n",
+                      idle[] = "runs on its first host only: --each, --pvm or mpirun use the others\n";
+    static const struct {
+        const char *words[7];
+        uint64_t processors; /* of the second of two hosts; UINT64_MAX: nobody asks */
+        bool told;
+    } table[] = {
+        {{"esubmit", "--dry-run", "9", "x"}, 8, true},
+        {{"esubmit", "--dry-run", "8", "x"}, 8, false},
+        {{"esubmit", "--dry-run", "9", "x"}, 0, false}, /* it is not known yet */
+        {{"esubmit", "--dry-run", "--each", "9", "x"}, UINT64_MAX, false},
+        {{"esubmit", "--dry-run", "--per-host", "4", "8", "x"}, UINT64_MAX, true},
+    };
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct wire_host_view views[] = {
+            {.host = "ws1", .state = "up", .processors = 2, .mode = "", .address = "", .reason = ""},
+            {.host = "ws2", .state = "down", .mode = "", .address = "", .reason = ""}};
+        struct wire_message message, answer = {.type = WIRE_rehearsed};
+
+        run(w, table[i].words);
+        accept_command(w);
+        message = peer_expect(&w->elmer, WIRE_rehearse);
+        answer.id = message.id;
+        answer.u.rehearsed.state = "queued";
+        answer.u.rehearsed.level = -1;
+        peer_send(&w->elmer, &answer);
+        wire_message_fini(&message);
+        if (table[i].processors != UINT64_MAX) {
+            message = peer_expect(&w->elmer, WIRE_query_hosts);
+            views[1].processors = table[i].processors;
+            answer = (struct wire_message){.type = WIRE_hosts, .id = message.id};
+            answer.u.hosts.hosts.items = views;
+            answer.u.hosts.hosts.count = 2;
+            peer_send(&w->elmer, &answer);
+            wire_message_fini(&message);
+        }
+        assert_int_equal(finish(w), 0);
+        assert_memory_equal(w->stdout_text, waits, sizeof(waits) - 1);
+        assert_string_equal(w->stdout_text + sizeof(waits) - 1, table[i].told ? idle : "");
+    }
+}
+
 /* ---- words ---- */
 
 /* What would be left out on the way is refused at once. */
@@ -375,11 +422,17 @@ static void test_help(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_limits),  WITH_ELMER(test_memory),
-        WITH_ELMER(test_machine), WITH_ELMER(test_machine_is_told),
-        WITH_ELMER(test_waiting), WITH_ELMER(test_older),
-        WITH_ELMER(test_dry_run), WITH_ELMER(test_mistyped),
-        WITH_ELMER(test_help),    WITH_ELMER(test_variables_of_elmer),
+        WITH_ELMER(test_limits),
+        WITH_ELMER(test_memory),
+        WITH_ELMER(test_machine),
+        WITH_ELMER(test_machine_is_told),
+        WITH_ELMER(test_waiting),
+        WITH_ELMER(test_older),
+        WITH_ELMER(test_dry_run),
+        WITH_ELMER(test_dry_run_idle),
+        WITH_ELMER(test_mistyped),
+        WITH_ELMER(test_help),
+        WITH_ELMER(test_variables_of_elmer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

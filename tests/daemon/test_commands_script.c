@@ -425,6 +425,39 @@ static void test_idle(void **data)
     }
 }
 
+/* Of a job that waits only what is certain: without a host, and without another request. */
+static void test_idle_later(void **data)
+{
+    static const struct {
+        const char *words[7];
+        bool told;
+    } table[] = {
+        {{"esubmit", "3", "x"}, false},
+        {{"esubmit", "--per-host", "2", "3", "x"}, true},
+        {{"esubmit", "--per-host", "3", "3", "x"}, false},
+        {{"esubmit", "--per-host", "2", "--each", "3", "x"}, false},
+        {{"esubmit", "--mesh", "2x2", "x"}, true},
+        {{"esubmit", "--mesh", "1x1", "x"}, false},
+        {{"esubmit", "--mesh", "2x2", "mpiexec", "x"}, false},
+    };
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct wire_message message;
+
+        run(w, table[i].words);
+        accept_command(w);
+        message = peer_expect(&w->elmer, WIRE_submit);
+        answer_submitted(w, message.id, "queued", -1, 2, "");
+        wire_message_fini(&message);
+        assert_int_equal(finish(w), 0);
+        assert_string_equal(w->stderr_text,
+                            table[i].told ? "job 42 queued: 2 ahead\n"
+                                            "runs on its first host only: --each, --pvm or mpirun use the others\n"
+                                          : "job 42 queued: 2 ahead\n");
+    }
+}
+
 #define WITH_ELMER(test) cmocka_unit_test_setup_teardown(test, set_up_script, tear_down_script)
 
 int main(void)
@@ -433,7 +466,7 @@ int main(void)
         WITH_ELMER(test_nprocs),    WITH_ELMER(test_refused),      WITH_ELMER(test_hints),
         WITH_ELMER(test_script),    WITH_ELMER(test_interpreter),  WITH_ELMER(test_script_refused),
         WITH_ELMER(test_late_line), WITH_ELMER(test_no_line_read), WITH_ELMER(test_input),
-        WITH_ELMER(test_idle),
+        WITH_ELMER(test_idle),      WITH_ELMER(test_idle_later),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

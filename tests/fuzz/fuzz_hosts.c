@@ -91,6 +91,17 @@ int elmer_query(struct elmer *elmer, bool running, bool queued, const uint64_t *
     return ELMER_REFUSED;
 }
 
+int elmer_query_hosts(struct elmer *elmer, int timeout_ms, struct elmer_host_list **hosts, struct elmer_error *error)
+{
+    (void)elmer, (void)timeout_ms, (void)hosts, (void)error;
+    return ELMER_UNREACHABLE;
+}
+
+void elmer_host_list_free(struct elmer_host_list *hosts)
+{
+    (void)hosts;
+}
+
 void elmer_jobs_free(struct elmer_jobs *jobs)
 {
     (void)jobs;
