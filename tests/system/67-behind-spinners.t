@@ -59,7 +59,7 @@ else
         ok 'also the longest submission' at_most "$(worst 1 "$tmp/after")" 500
         ok 'also the latest start' at_most "$(worst 2 "$tmp/after")" 1000
     else
-        skip 'also the longest submission, and the latest start' "what the kernel keeps was shared with other programs of this machine: $others % of its CPUs"
+        shared="what the kernel keeps was shared with other programs of this machine: $others % of its CPUs"
     fi
     within 5 'the first job has been in SCHED_FIFO on both CPUs all the time' in_fifo
 fi
@@ -69,5 +69,10 @@ for id in $first $second; do
     as alice 1 ekill "$id" 2>/dev/null || as bob 1 ekill "$id"
     wait_for 10 "job $id ends" over "$id"
 done
+# Now that the CPUs are free again: 2 % are enough to disturb, and a machine is not quiet from 10 % on.
+if [ -n "${shared:-}" ]; then
+    if quiet; then unquiet=; else unquiet="not quiet: $quiet; "; fi
+    skip 'also the longest submission, and the latest start' "$unquiet$shared"
+fi
 is 'the kernel keeps again what it kept' "$(cat /sys/fs/cgroup/cpu/cpu.rt_period_us 2>/dev/null || cat /proc/sys/kernel/sched_rt_period_us)" "$period"
 done_testing
