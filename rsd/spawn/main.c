@@ -56,8 +56,8 @@ static int read_plan(void)
 
 #define BIT(cap) (1U << ((cap) % 32))
 /* Births: the ids of users and of elmer-sup; SYS_NICE, which supervisors keep; CHOWN, for a job's directory and two
- * files of its group; DAC_OVERRIDE, for the groups, which are rsd's; SYS_RESOURCE, for oom_score_adj. Removal: CHOWN,
- * DAC_OVERRIDE, FOWNER and SYS_ADMIN, as in tmpdir.c. KILL: signals. */
+ * files of its group; DAC_OVERRIDE, for the groups, which are rsd's; SYS_RESOURCE, for limits and oom_score_adj.
+ * Removal: CHOWN, DAC_OVERRIDE, FOWNER and SYS_ADMIN, as in tmpdir.c. KILL: signals. See doc/05-security.md. */
 static int keep_capabilities(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
