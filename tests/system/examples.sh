@@ -90,14 +90,15 @@ listed_are_there() {
     is 'each example that is listed as not run is shown in a page' "$(cat "$tmp/gone")" ''
 }
 run_step() { # NAME STEP TYPED
-    local title rc=0
+    local title word rc=0
     title="$1:$(cat "$2.line"): $(head -n 1 "$2.command")"
     perform "$2" "$3" || rc=$?
     learn "$2" "$tmp/printed"
+    { for word in "${!ids[@]}"; do echo "$word ${ids[$word]}"; done; } >"$tmp/ids"
     if [ $rc -ne 0 ]; then
         point 1 "$title"
         diag "ended with $rc" "$(cat "$tmp/printed")"
-    elif [ -s "$2.shown" ] && ! python3 "$examples" same "$2.shown" "$tmp/printed" >"$tmp/difference"; then
+    elif [ -s "$2.shown" ] && ! python3 "$examples" same "$2.shown" "$tmp/printed" "$tmp/ids" >"$tmp/difference"; then
         point 1 "$title"
         diag "$(cat "$tmp/difference")" 'printed is:' "$(cat "$tmp/printed")"
     elif [[ $(cat "$2.command") = *'; echo $?' ]] && [ "$(tail -n 1 "$tmp/printed")" != "$(tail -n 1 "$2.shown")" ]; then
