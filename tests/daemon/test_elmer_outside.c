@@ -62,6 +62,7 @@ static void test_full_disk(void **state)
     struct lab lab;
     struct fake host;
     int log;
+    uint64_t again, undone;
     struct wire_message m, jobs, running = lab_submission("r", 1), refused_one = lab_submission("x", 1);
     struct rlimit old, tight;
     (void)state;
@@ -91,14 +92,16 @@ static void test_full_disk(void **state)
     lab_query_until(&host, 1, "done", &jobs);
     wire_message_fini(&jobs);
     host_empty(&host, 2, 1, -1);
-    assert_int_equal(lab_submit(&host, &refused_one, NULL, 0), 3); /* the same token, a new job */
-    expect_not_there(&host, 2);
+    again = lab_submit(&host, &refused_one, NULL, 0); /* the same token, a new job */
+    assert_in_range(again, 2, 3); /* 2: another write of elmer had found the disk full before the first was begun */
+    undone = again == 3 ? 2 : 3;
+    expect_not_there(&host, undone);
     lab_stop(&lab, SIGKILL);
     expect_once_each(log, (const char *[]){"the store cannot be written", "the store can be written again"}, 2);
     fake_close(&host);
     lab_start(&lab);
     host_open(&host, &lab, "ws1", 1, NULL);
-    expect_not_there(&host, 2);
+    expect_not_there(&host, undone);
     fake_close(&host);
     lab_destroy(&lab);
 }
