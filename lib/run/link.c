@@ -201,35 +201,53 @@ void run_link_send_numbers(struct run_link *link, enum run_type type, uint32_t r
 
 /* ---- in ---- */
 
+static size_t coming(const struct run_link *link)
+{
+    return link->in_size - link->in_begin;
+}
+
 /* The whole frame that is there; false: not yet, or the link is dead. */
 static bool whole(struct run_link *link, size_t *size)
 {
     size_t most = link->state == RUN_OPEN ? RUN_FRAME_MAX + SEAL_TAG_BYTES : RUN_HELLO_MAX;
-    if (link->in_size < LENGTH)
+    if (coming(link) < LENGTH)
         return false;
-    *size = run_number(link->in);
+    *size = run_number(link->in + link->in_begin);
     if (*size == 0 || *size > most)
         run_link_kill(link, "what has come is not of Elmer's");
-    return link->state != RUN_DEAD && link->in_size >= LENGTH + *size;
+    return link->state != RUN_DEAD && coming(link) >= LENGTH + *size;
 }
 
 static void drop(struct run_link *link, size_t size)
 {
-    link->in_size -= size;
-    memmove(link->in, link->in + size, link->in_size);
+    link->in_begin += size;
+    if (link->in_begin == link->in_size)
+        link->in_begin = link->in_size = 0;
+}
+
+/* Once for all frames that were dropped: each may be a few of half a million bytes that came together. */
+static void pack(struct run_link *link)
+{
+    if (link->in_begin == 0)
+        return;
+    memmove(link->in, link->in + link->in_begin, coming(link));
+    link->in_size -= link->in_begin;
+    link->in_begin = 0;
 }
 
 static void hear_pass(struct run_link *link)
 {
     size_t size, length;
+    const uint8_t *at;
     if (link->state != RUN_SHOWING || !whole(link, &size))
         return;
+    at = link->in + link->in_begin + LENGTH;
     length = size - (sizeof(head) - 1);
-    if (size < sizeof(head) || length > PASS_TEXT_MAX || memcmp(link->in + LENGTH, head, sizeof(head) - 1) != 0) {
+    if (size < sizeof(head) || length > PASS_TEXT_MAX || memcmp(at, head, sizeof(head) - 1) != 0) {
         run_link_kill(link, "what has come is not of Elmer's, or of another version");
         return;
     }
-    memcpy(link->other, link->in + LENGTH + sizeof(head) - 1, length);
+    memcpy(link->other, at + sizeof(head) - 1, length);
     link->other[length] = 0;
     drop(link, LENGTH + size);
     if (!pass_decode(link->other, &link->peer) || strcmp(link->other, link->pass) == 0)
@@ -252,6 +270,7 @@ void run_link_accept(struct run_link *link)
 int run_link_next(struct run_link *link, struct run_frame *frame)
 {
     size_t size;
+    uint8_t *at;
     if (link->used > 0)
         drop(link, link->used);
     link->used = 0;
@@ -262,20 +281,22 @@ int run_link_next(struct run_link *link, struct run_frame *frame)
             move(link, RUN_DEAD);
         return 0;
     }
-    if (size < HEADER + SEAL_TAG_BYTES || !seal_open(&link->seal_in, link->in + LENGTH, size, link->in + LENGTH)) {
+    at = link->in + link->in_begin + LENGTH;
+    if (size < HEADER + SEAL_TAG_BYTES || !seal_open(&link->seal_in, at, size, at)) {
         run_link_kill(link, "what has come is not from the other process of the job");
         return 0;
     }
     link->used = LENGTH + size;
-    *frame = (struct run_frame){.type = (enum run_type)link->in[LENGTH],
-                                .rank = run_number(link->in + LENGTH + 1),
-                                .data = link->in + LENGTH + HEADER,
+    *frame = (struct run_frame){.type = (enum run_type)at[0],
+                                .rank = run_number(at + 1),
+                                .data = at + HEADER,
                                 .size = size - HEADER - SEAL_TAG_BYTES};
     return 1;
 }
 
 static void fill(struct run_link *link)
 {
+    pack(link);
     for (int i = 0; i < READS && link->state != RUN_DEAD && !link->ended; i++) {
         /* Of a stranger no more than a pass takes; what is whole has been taken. */
         const size_t most = link->state == RUN_OPEN ? READ_BYTES : LENGTH + RUN_HELLO_MAX - link->in_size;

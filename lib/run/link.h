@@ -69,7 +69,8 @@ struct run_link {
     struct pass peer; /* from CHECKING on */
     struct seal seal_out, seal_in;
     uint8_t *out, *in, *plain;
-    size_t out_begin, out_size, out_capacity, in_size, in_capacity, plain_capacity, used /* by the frame handed out */;
+    size_t out_begin, out_size, out_capacity, plain_capacity; /* size: where what waits ends */
+    size_t in_begin, in_size, in_capacity, used /* by the frame handed out */;
     bool patient; /* see run_link_patient() */
     bool broken;  /* nothing can be sent any more, but what the other side has said before is still read */
     bool ended;   /* nothing more comes, but what has come is still handed out */
