@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -189,7 +190,8 @@ static void read_input(struct erun *erun)
 {
     static uint8_t piece[RUN_PIECE];
     struct target *first = &erun->targets[0];
-    ssize_t got = read(erun->input, piece, erun->input_window < sizeof(piece) ? erun->input_window : sizeof(piece));
+    ssize_t got =
+        streams_read(erun->input, piece, erun->input_window < sizeof(piece) ? erun->input_window : sizeof(piece));
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (got > 0) {
@@ -326,8 +328,8 @@ static void turn(struct erun *erun, struct pollfd *fds, int signal_fd)
 {
     size_t count = 4;
     fds[0] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
-    fds[1] = (struct pollfd){.fd = streams_wait(1) ? 1 : -1, .events = POLLOUT};
-    fds[2] = (struct pollfd){.fd = streams_wait(2) ? 2 : -1, .events = POLLOUT};
+    fds[1] = (struct pollfd){.fd = streams_wait(1), .events = POLLOUT};
+    fds[2] = (struct pollfd){.fd = streams_wait(2), .events = POLLOUT};
     fds[3] = (struct pollfd){.fd = input_waits(erun) ? erun->input : -1, .events = POLLIN};
     for (size_t i = 0; i < erun->ntargets; i++, count++) {
         const struct target *target = &erun->targets[i];
@@ -365,7 +367,7 @@ static int run(struct erun *erun)
     for (size_t i = 0; i < erun->ntargets && !erun->lost; i++)
         if (!target_dial(erun, &erun->targets[i]))
             erun->lost = ERUN_LOST;
-    while (!erun->lost && (erun_left(erun) > 0 || streams_wait(1) || streams_wait(2)))
+    while (!erun->lost && (erun_left(erun) > 0 || streams_wait(1) >= 0 || streams_wait(2) >= 0))
         turn(erun, fds, signal_fd);
     terminal_back();
     free(fds);
@@ -377,7 +379,7 @@ static int start(const struct erun_job *job, const struct erun_plan *plan)
     struct erun erun = {.job = job,
                         .plan = plan,
                         .ntargets = plan->nparts,
-                        .input = plan->input ? STDIN_FILENO : -1,
+                        .input = plan->input ? streams_own(STDIN_FILENO, O_RDONLY) : -1,
                         .input_window = RUN_WINDOW};
     int result;
     erun.elmer = open_elmer();

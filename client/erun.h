@@ -46,7 +46,7 @@ struct erun {
     struct mpi mpi;
     int status; /* the worst so far */
     int lost;   /* nonzero: it ends now, with this */
-    int input;  /* 0, or -1: it is not read (any more) */
+    int input;  /* a descriptor, or -1: it is not read (any more) */
     size_t input_window;
     sigset_t ending; /* signals that end it while nothing runs yet */
 };
@@ -86,10 +86,15 @@ int mpi_timeout(const struct erun *erun, int64_t now);
 /* They have had their time. */
 void mpi_check_time(struct erun *erun, int64_t now);
 
-/* ---- erun_streams.c: what couriers have sent, until it is written ---- */
+/* ---- erun_streams.c: what is read, and what couriers have sent until it is written ---- */
 
+/* The descriptor itself; of a pipe another one that never waits (flags: O_RDONLY or O_WRONLY). */
+int streams_own(int fd, int flags);
+/* read(2), of a socket without waiting. */
+ssize_t streams_read(int fd, void *bytes, size_t size);
 void streams_put(int stream, struct target *target, const void *data, size_t size); /* stream: 1 or 2 */
-bool streams_wait(int stream);                                                      /* something is to be written */
+/* By which descriptor something is to be written; -1: nothing is. */
+int streams_wait(int stream);
 /* Its descriptor takes something. False: it takes nothing any more. */
 bool streams_write(int stream);
 

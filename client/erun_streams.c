@@ -1,12 +1,17 @@
-/* erun_streams.c - standard output and error. A descriptor that is ready takes PIPE_BUF bytes without waiting, whatever
- * it is, and it is not ours alone, so it stays blocking: no more is written at once. What has been written is told to
- * the courier it came from, which may send as much again. So no more than a window waits for each courier here. */
+/* erun_streams.c - standard input, output and error. They are not ours alone, so they stay blocking, and another
+ * process may be quicker than we are after poll(2): a pipe is opened once more, for us, and a socket can be read
+ * without waiting. Of others a descriptor that is ready takes PIPE_BUF bytes, whatever it is: no more is written at
+ * once. What has been written is told to the courier it came from, which may send as much again. So no more than a
+ * window waits for each courier here. */
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,7 +29,26 @@ struct piece {
 
 static struct stream {
     struct piece *first, **last;
+    int fd; /* 0: not open yet */
 } streams[2];
+
+int streams_own(int fd, int flags)
+{
+    struct stat st;
+    char path[40];
+    int own;
+    if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode))
+        return fd;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    own = open(path, flags | O_NONBLOCK | O_CLOEXEC);
+    return own < 0 ? fd : own;
+}
+
+ssize_t streams_read(int fd, void *bytes, size_t size)
+{
+    ssize_t got = recv(fd, bytes, size, MSG_DONTWAIT);
+    return got < 0 && errno == ENOTSOCK ? read(fd, bytes, size) : got;
+}
 
 void streams_put(int stream, struct target *target, const void *data, size_t size)
 {
@@ -38,9 +62,14 @@ void streams_put(int stream, struct target *target, const void *data, size_t siz
     s->last = &piece->next;
 }
 
-bool streams_wait(int stream)
+int streams_wait(int stream)
 {
-    return streams[stream - 1].first != NULL;
+    struct stream *s = &streams[stream - 1];
+    if (!s->first)
+        return -1;
+    if (s->fd == 0)
+        s->fd = streams_own(stream, O_WRONLY);
+    return s->fd;
 }
 
 static void tell(struct target *target, int stream, size_t size, bool last)
@@ -66,9 +95,9 @@ bool streams_write(int stream)
     struct piece *piece = s->first;
     size_t size = piece->size - piece->done;
     ssize_t written;
-    if (size > PIPE_BUF && !is_file(stream))
+    if (size > PIPE_BUF && !is_file(s->fd))
         size = PIPE_BUF;
-    written = write(stream, piece->data + piece->done, size);
+    written = write(s->fd, piece->data + piece->done, size);
     if (written < 0)
         return errno == EINTR || errno == EAGAIN;
     piece->done += (size_t)written;
