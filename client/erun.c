@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
@@ -224,7 +223,7 @@ static void send_size(struct erun *erun)
 {
     struct winsize size;
     struct target *first = &erun->targets[0];
-    if (erun->plan->pty && first->ready && ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0)
+    if (erun->plan->pty && first->ready && erun_size(&size))
         run_link_send_numbers(&first->link, RUN_SIZE, 0, size.ws_row, size.ws_col);
 }
 

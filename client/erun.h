@@ -3,6 +3,7 @@
 #define CLIENT_ERUN_H
 
 #include <signal.h>
+#include <sys/ioctl.h>
 
 #include "client/erun_plan.h"
 #include "client/pmi.h"
@@ -72,6 +73,9 @@ bool target_dial(struct erun *erun, struct target *target);
 bool target_again(struct erun *erun, struct target *target, bool connecting);
 /* What poll(2) has found at its link; until it is ready. False: it is lost, and said why. */
 bool target_step(struct erun *erun, struct target *target, short revents);
+
+/* Of the terminal that it has, be it for input, output or error; false: it has none. */
+bool erun_size(struct winsize *size);
 
 /* ---- erun_mpi.c: what ranks of MPI want of each other, and what follows from their ends ---- */
 

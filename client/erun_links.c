@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -111,15 +110,12 @@ static mode_t own_umask(void)
     return mask;
 }
 
-static void size_of_terminal(struct run_start *start)
+bool erun_size(struct winsize *size)
 {
-    struct winsize size;
     for (int fd = 0; fd < 3; fd++)
-        if (ioctl(fd, TIOCGWINSZ, &size) == 0) {
-            start->rows = size.ws_row;
-            start->columns = size.ws_col;
-            return;
-        }
+        if (ioctl(fd, TIOCGWINSZ, size) == 0)
+            return true;
+    return false;
 }
 
 /* What is true on this host only stays here, and a descriptor of a rank of MPI is one of this process. */
@@ -151,10 +147,13 @@ static bool send_start(struct erun *erun, struct target *target)
                               .ranks = target->part->ranks,
                               .nranks = target->part->nranks};
     char *dir = getcwd(NULL, 0);
+    struct winsize terminal;
     uint8_t *bytes;
     size_t size;
-    if (plan->pty)
-        size_of_terminal(&start);
+    if (plan->pty && erun_size(&terminal)) {
+        start.rows = terminal.ws_row;
+        start.columns = terminal.ws_col;
+    }
     start.dir = dir ? dir : "/";
     start.environment = own_environment();
     bytes = must(run_start_pack(&start, &size));

@@ -62,6 +62,28 @@ job stopped 4 'erun --host ws2 sh -c "echo >/tmp/up; until test -e /tmp/go; do s
     until erun ws2 test -e /tmp/up; do :; done; kill -STOP $p; erun ws2 touch /tmp/go; sleep 14; kill -CONT $p; wait $p; echo $?; wc -c </tmp/stopped'
 is 'who is stopped for longer than a host may be silent keeps his connection' "$(printed stopped | xargs)" '0 3000000'
 
+# ---- the size of a terminal ----
+on 1 sh -c 'cat >/home/sit.py && chmod 755 /home/sit.py' <"$here/programs/sit.py"
+as alice 1 sh -c 'cat >sized.sh' <<'END'
+stty size
+changes=0
+trap 'changes=$((changes + 1)); echo "changed to $(stty size)"' WINCH
+echo ready
+until [ $changes = 2 ]; do sleep 0.05; done
+exit 3
+END
+changes=('see:40 132\r+\n.*ready' size:50x100 'see:changed to 50 100\r+\n' size:60x200 'see:changed to 60 200\r+\n' end)
+for call in '--pty --host ws2 sh' '--pty sh' '-t ws2 sh'; do
+    # shellcheck disable=SC2086 # words
+    as alice 1 esubmit -t 100s -w -o /home/alice/sized 4 python3 /home/sit.py 40x132 "${changes[@]}" -- erun $call sized.sh >/dev/null 2>&1
+    is "erun $call: the command has the size, and hears of each change" "$(printed sized | tail -n 1)" 'status 3 modes same' || diag "$(printed sized)"
+    as alice 1 rm sized
+done
+as alice 1 env TERM=dumb python3 /home/sit.py 40x132 "${changes[@]}" -- esubmit -t 100s --pty 4 erun --pty --host ws2 sh sized.sh >"$tmp/sat" 2>&1
+is 'also in a job that has a terminal' "$(tail -n 1 "$tmp/sat")" 'status 3 modes same' || diag "$(tail -n 20 "$tmp/sat")"
+as alice 1 esubmit -t 100s -w -o /home/alice/sized 4 python3 /home/sit.py 40x132 "${changes[@]}" -- sh -c 'echo | erun --pty --host ws2 sh sized.sh' >/dev/null 2>&1
+is 'and where the terminal is that of the output alone' "$(printed sized | tail -n 1)" 'status 3 modes same' || diag "$(printed sized)"
+
 # ---- who may ----
 is 'outside of a job there is no erun' "$(as alice 1 erun true 2>&1 | grep -c 'no process of a job')" 1
 id=$(submit alice -o /home/alice/couriers 4 sh -c 'erun --each true; echo ready; sleep 100')
