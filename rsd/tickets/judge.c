@@ -14,20 +14,37 @@
 #include <unistd.h>
 
 #include "lib/base/service.h"
-#include "rsd/tickets/record.h"
 
-static bool mark(struct judge *judge, const struct ticket *ticket, uint32_t attempt)
+static struct record_user user_of(const struct ticket_ask *ask, const struct ticket *ticket)
+{
+    struct record_user user = {.counter = ticket_counter_of(ticket), .job = ask->job, .attempt = ask->attempt};
+    memcpy(user.key, ticket->key, sizeof(user.key));
+    return user;
+}
+
+/* Nobody else has it: a used ticket opens no job, and one that runs says so (begun). */
+static bool is_unsure(const struct judge *judge, const struct ticket_ask *ask, const struct ticket *ticket)
+{
+    const struct record_user user = user_of(ask, ticket), *unsure = &judge->unsure;
+    return memcmp(user.key, unsure->key, sizeof(user.key)) == 0 && user.counter == unsure->counter &&
+           user.job == unsure->job && user.attempt == unsure->attempt;
+}
+
+static bool mark(struct judge *judge, const struct ticket_ask *ask, const struct ticket *ticket)
 {
     struct ticket_marks marks;
-    struct record record;
-    if (!ticket_window_mark(judge->window, ticket, attempt, &marks))
+    struct record record = {.last = user_of(ask, ticket)};
+    if (!ticket_window_mark(judge->window, ticket, ask->attempt, &marks))
         return false;
+    judge->last = record.last;
     memcpy(record.key, ticket->key, sizeof(record.key));
     for (uint32_t i = 0; i < marks.count; i++) {
         record.slot = marks.slots[i];
         memcpy(record.block, marks.blocks[i], sizeof(record.block));
-        if (write(judge->record_fd, &record, sizeof(record)) != (ssize_t)sizeof(record))
+        if (write(judge->record_fd, &record, sizeof(record)) != (ssize_t)sizeof(record)) {
+            judge->recorder_gone = errno == EPIPE;
             return false;
+        }
     }
     return true;
 }
@@ -63,11 +80,12 @@ static enum ticket_refusal judge_start(struct judge *judge, const struct ticket_
                                  .capture = ask->capture,
                                  .tmpdir = ask->tmpdir};
     enum ticket_refusal why = ticket_check_start(ticket, &start);
-    if (why == TICKET_GOOD && !ask->begun)
-        why = ticket_window_check(judge->window, ticket, ask->attempt);
-    if (why == TICKET_GOOD && !ask->begun && !mark(judge, ticket, ask->attempt))
-        why = TICKET_NOT_RECORDED;
-    return why;
+    if (why != TICKET_GOOD || ask->begun)
+        return why;
+    why = ticket_window_check(judge->window, ticket, ask->attempt);
+    if (why == TICKET_USED && is_unsure(judge, ask, ticket))
+        return TICKET_GOOD;
+    return why == TICKET_GOOD && !mark(judge, ask, ticket) ? TICKET_NOT_RECORDED : why;
 }
 
 /* The newest connection counts: who has begun anew has made it. */
@@ -145,6 +163,8 @@ void judge_all(struct judge *judge_, int fd)
     char *texts = NULL;
     size_t room = 0;
     sigset_t usual, later;
+    judge_->unsure = judge_->last;
+    judge_->recorder_gone = false;
     sigemptyset(&later);
     sigaddset(&later, SIGTERM);
     sigaddset(&later, SIGCHLD);
@@ -161,7 +181,7 @@ void judge_all(struct judge *judge_, int fd)
         if (!receive(fd, texts, ask.size))
             break;
         judge(judge_, &ask, texts, &verdict);
-        if (send(fd, &verdict, sizeof(verdict), MSG_NOSIGNAL) != (ssize_t)sizeof(verdict))
+        if (judge_->recorder_gone || send(fd, &verdict, sizeof(verdict), MSG_NOSIGNAL) != (ssize_t)sizeof(verdict))
             break;
     }
     free(texts);

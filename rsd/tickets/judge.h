@@ -6,6 +6,7 @@
 #include "lib/ticket/program.h"
 #include "lib/ticket/ticket.h"
 #include "lib/ticket/window.h"
+#include "rsd/tickets/record.h"
 
 struct judge {
     struct ticket_keys *keys; /* without the secret; NULL: trust stays as it is */
@@ -13,7 +14,12 @@ struct judge {
     struct ticket_window *window;
     const char *hosts, *users; /* see struct ticket_serve */
     int record_fd;             /* to the recorder, non-blocking */
-    int grant_fd;              /* struct ticket_grant go there; -1: nowhere */
+    /* Whose ticket was marked last, and over the connection before: either side may have ended before the other knew.
+     * So the same start may be asked for once more. What is marked earlier was answered, because one question comes
+     * after the answer to the other. */
+    struct record_user last, unsure;
+    bool recorder_gone; /* so nothing was decided: this process ends, and the next is asked */
+    int grant_fd;       /* struct ticket_grant go there; -1: nowhere */
     /* Of a unit: take the next connection of elmer-spawn, which is joined again when either has begun anew, and wait so
      * long for one; -1: none has come. NULL: grant_fd stays what it is. */
     int (*next_grantee)(int wait_ms);

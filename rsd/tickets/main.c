@@ -42,6 +42,7 @@ static int start_both(struct judge *judge, struct ticket_keys *keys, const struc
     if (used < 0)
         return err_set(err, -errno, "cannot open %s: %s", "used", strerror(errno));
     code = record_load(used, judge->window, err);
+    record_load_last(used, &judge->last);
     if (code == 0 && (code = (int)desk_start(keys, believes, listener)) < 0)
         err_set(err, code, "cannot fork: %s", strerror(-code));
     ticket_keys_forget_secret(keys);

@@ -3,7 +3,7 @@
  * The recorder writes what comes at once, so that it survives the death of every process, and syncs half a second after
  * the first of them, so that a power cut takes the last second. It ends on end of file or SIGTERM (its parent has
  * died), after what is still in the pipe. A disk that cannot be written costs a line each minute: tickets are then
- * remembered until rsd is restarted. */
+ * remembered until rsd is restarted. For whom a ticket is used is written before that it is: see judge.h. */
 #include "config.h"
 
 #include "rsd/tickets/record.h"
@@ -31,6 +31,8 @@
 
 enum { LOCK_MS = 5000, LOCK_LOOK_NS = 10000000, SYNC_MS = 500, OPEN_FILES = 16, PIPE_BYTES = 1 << 20 };
 enum { FILE_SLOTS = TICKET_SLOTS + TICKET_SHEETS };
+
+#define LAST "last" /* no name of a key */
 
 _Static_assert(sizeof(struct record) <= 4096, "a record is written in one piece");
 
@@ -95,9 +97,19 @@ int record_load(int used, struct ticket_window *window, struct err *err)
     return result;
 }
 
+void record_load_last(int used, struct record_user *last)
+{
+    int fd = openat(used, LAST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || read(fd, last, sizeof(*last)) != (ssize_t)sizeof(*last))
+        *last = (struct record_user){.job = 0};
+    if (fd >= 0)
+        close(fd);
+}
+
 /* ---- writing ---- */
 
 struct files {
+    int last; /* -1: cannot be opened */
     struct {
         int fd;
         uint8_t key[TICKET_KEY_BYTES];
@@ -151,6 +163,8 @@ static int write_one(int in, int used, struct files *files)
     if (got != (ssize_t)sizeof(record))
         return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
     fd = file_of(files, used, record.key);
+    if (pwrite(files->last, &record.last, sizeof(record.last), 0) != (ssize_t)sizeof(record.last))
+        complain(LAST);
     if (fd < 0 || pwrite(fd, record.block, sizeof(record.block), (off_t)record.slot * TICKET_BLOCK_BYTES) !=
                       (ssize_t)sizeof(record.block))
         complain(fd < 0 ? "open" : "write");
@@ -159,7 +173,7 @@ static int write_one(int in, int used, struct files *files)
 
 static _Noreturn void record_all(int in, int used, int signals)
 {
-    struct files files = {.count = 0};
+    struct files files = {.last = openat(used, LAST, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)};
     int64_t sync_ms = 0;
     int last = 0;
     while (last >= 0) {

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,48 @@ static void a_ticket_is_used_by_the_first_start(void **state)
     assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_USED);
 }
 
+/* As judge_all() does it when somebody else asks. */
+static void connect_anew(void)
+{
+    judge_.unsure = judge_.last;
+}
+
+/* elmer-tickets or rsd ends between the mark and what rsd keeps of the answer. */
+static void who_may_not_have_heard_the_answer_may_ask_again(void **state)
+{
+    char first[sizeof(text)];
+    (void)state;
+    sign();
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_GOOD);
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why,
+                     TICKET_USED); /* he has asked something else since */
+    connect_anew();
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/other").why, TICKET_OTHER_PLACE);
+    assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_USED);
+    job = 2;
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_USED);
+    job = 1;
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_GOOD);
+    memcpy(first, text, sizeof(first));
+    sign();
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_GOOD);
+    connect_anew();
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_GOOD);
+    memcpy(text, first, sizeof(text));
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_USED);
+}
+
+static void without_a_recorder_nothing_is_decided(void **state)
+{
+    (void)state;
+    signal(SIGPIPE, SIG_IGN);
+    sign();
+    close(records);
+    records = -1;
+    ask(TICKET_ASK_START, "", 1, false, "/d");
+    assert_true(judge_.recorder_gone);
+}
+
 static void what_cannot_be_recorded_is_not_started(void **state)
 {
     (void)state;
@@ -145,6 +188,7 @@ static void what_cannot_be_recorded_is_not_started(void **state)
     close(judge_.record_fd);
     judge_.record_fd = -1;
     assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_NOT_RECORDED);
+    assert_false(judge_.recorder_gone);
 }
 
 static void only_other_hosts_have_to_be_believed(void **state)
@@ -403,10 +447,13 @@ static void tasks_of_a_long_array_are_remembered(void **state)
 {
     char dir[64] = "/tmp/test_judge.XXXXXX";
     int used, fd, kept = judge_.record_fd;
+    struct record_user last;
     pid_t recorder;
     (void)state;
     assert_non_null(scratch_dir(dir));
     used = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    record_load_last(used, &last);
+    assert_int_equal(last.job, 0);
     recorder = record_start(used, &fd);
     assert_true(recorder > 0);
     judge_.record_fd = fd;
@@ -423,6 +470,9 @@ static void tasks_of_a_long_array_are_remembered(void **state)
     assert_true(remembers(used, TICKET_USED, 5000));
     assert_true(remembers(used, TICKET_GOOD, 5001));
     assert_true(remembers(used, TICKET_GOOD, 1));
+    record_load_last(used, &last);
+    assert_memory_equal(&last, &judge_.last, sizeof(last));
+    assert_int_equal(last.job, 40 + 5000);
     close(used);
 }
 
@@ -430,6 +480,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_ticket_is_used_by_the_first_start, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_may_not_have_heard_the_answer_may_ask_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_a_recorder_nothing_is_decided, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_recorded_is_not_started, setup, teardown),
         cmocka_unit_test_setup_teardown(only_other_hosts_have_to_be_believed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_certificate_that_comes_later_counts, setup, teardown),
