@@ -12,7 +12,7 @@
 #define UNWATCHED_VARIABLE "ELMER_FAULTS_UNWATCHED"
 
 /* Which process a call belongs to. KIND_NONE: not counted (the child between fork and exec, a job). */
-enum kind { KIND_ELMER, KIND_RSD_ROOT, KIND_RSD_NET, KIND_SPAWN, KIND_SUPERVISOR, KIND_COUNT, KIND_NONE };
+enum kind { KIND_ELMER, KIND_RSD_ROOT, KIND_RSD_NET, KIND_SPAWN, KIND_TICKETS, KIND_SUPERVISOR, KIND_COUNT, KIND_NONE };
 
 /* What happens to what was written to the store and not synchronised, when elmer is killed. */
 enum unsynced {
@@ -59,7 +59,7 @@ struct control {
 
 static inline const char *kind_name(unsigned kind)
 {
-    static const char *const names[] = {"elmer", "rsd-root", "rsd-net", "spawn", "supervisor"};
+    static const char *const names[] = {"elmer", "rsd-root", "rsd-net", "spawn", "tickets", "supervisor"};
     return kind < KIND_COUNT ? names[kind] : "?";
 }
 

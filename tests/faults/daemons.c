@@ -59,9 +59,11 @@ void world_configure(const struct world *world)
                     "network = " WORLD "/bin/elmer-rsd-net\n"
                     "spawn = " WORLD "/bin/elmer-spawn\nsupervisor = " WORLD
                     "/bin/elmer-supervisor\naccount = none\ncgroup_root = %s\n"
-                    "tickets = accept\nticket_program = /none\nticket_dir = " WORLD "/keys\n", /* without tickets */
+                    "ticket_dir = " WORLD "/rsd/keys\n%s",
                     'a' + i, world->elmer_address ? world->elmer_address : WORLD "/elmer/host.sock", 'a' + i,
-                    world_host_users[i], world->groups[i]);
+                    world_host_users[i], world->groups[i],
+                    world->tickets ? "tickets = require\nticket_program = " WORLD "/bin/elmer-tickets\n"
+                                   : "tickets = accept\nticket_program = /none\n"); /* without any */
     }
 }
 
@@ -205,13 +207,11 @@ void world_stop_elmer(struct world *world, int signal)
     stop(&world->elmer, signal);
 }
 
-/* As systemd does, which starts a service again when all of its processes have ended: the network half follows the
- * root half, but a moment later. */
-static void await_other_half(int host)
+static void await_silence(int host, const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     bool listens = true;
-    snprintf(address.sun_path, sizeof(address.sun_path), WORLD "/host-%c/rsd.sock", 'a' + host);
+    snprintf(address.sun_path, sizeof(address.sun_path), WORLD "/host-%c/%s", 'a' + host, name);
     for (int i = 0; listens && i < 1000; i++) {
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         listens = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
@@ -221,10 +221,18 @@ static void await_other_half(int host)
     }
 }
 
+/* As systemd does, which starts a service again when all of its processes have ended: the network half and
+ * elmer-tickets follow the root half, but a moment later. */
+static void await_others(int host)
+{
+    await_silence(host, "rsd.sock");
+    await_silence(host, "ticket.sock");
+}
+
 void world_stop_rsd(struct world *world, int host, int signal)
 {
     stop(&world->rsd[host], signal);
-    await_other_half(host);
+    await_others(host);
 }
 
 static bool how(struct world *world, const char *who, int status)
@@ -257,7 +265,7 @@ bool world_tend(struct world *world)
                 bool excused = world->rsd_may_end || (i == 0 && world->control->fired);
                 if (!excused || (!killed && (!WIFEXITED(status) || WEXITSTATUS(status) != 1)))
                     return how(world, "rsd", status); /* status 1: its other half was killed */
-                await_other_half(i);
+                await_others(i);
                 world_start_rsd(world, i);
             }
     }

@@ -3,14 +3,15 @@
  *
  * Counted, for each kind of process apart: write, writev, pwrite, send, sendto, sendmsg, ftruncate, fsync, fdatasync,
  * fork, clone, rename, unlink, rmdir, mkdir, bind, listen, kill. Not counted: what nobody outside the process can see,
- * that is an eventfd or a pipe (they wake the own loop) and the log on stderr; a kill there leaves the same world as a
- * kill before the next counted call. stdio's writes are inside libc and cannot be seen from here; the daemons use it
- * for nothing that lasts.
+ * that is an eventfd or a pipe (they wake the own loop; in elmer-tickets a pipe leads to the recorder and counts) and
+ * the log on stderr; a kill there leaves the same world as a kill before the next counted call. stdio's writes are
+ * inside libc and cannot be seen from here; the daemons use it for nothing that lasts.
  *
- * rsd hands a clean environment to its supervisors, so execve() puts the shim in. The network half is a
- * program that inherits it; other children of rsd count for nobody until they execute a supervisor. SIGUSR2 ends elmer
- * at any moment as a kill would. Nobody gets another scheduling class: it is about what happens and not when, and the
- * machine that tests is not to be disturbed. What a power cut leaves of the store is in shim_store.c. */
+ * rsd hands a clean environment to its supervisors, so execve() puts the shim in. The network half and elmer-tickets
+ * are programs that inherit it; the three processes of the latter count together. Other children of rsd count for
+ * nobody until they execute a supervisor. SIGUSR2 ends elmer at any moment as a kill would. Nobody gets another
+ * scheduling class: it is about what happens and not when, and the machine that tests is not to be disturbed. What a
+ * power cut leaves of the store is in shim_store.c. */
 #define _GNU_SOURCE
 #include "tests/faults/shim.h"
 
@@ -71,6 +72,8 @@ static enum kind kind_of(int argc, const char *name)
         return KIND_RSD_NET;
     if (strcmp(name, "elmer-spawn") == 0)
         return KIND_SPAWN;
+    if (strcmp(name, "elmer-tickets") == 0)
+        return KIND_TICKETS;
     return strcmp(name, "elmer-supervisor") == 0 && argc == 1 ? KIND_SUPERVISOR : KIND_NONE;
 }
 
@@ -128,7 +131,7 @@ static bool point_fd(const char *name, int fd)
     char path[40], target[300] = "";
     struct stat st;
     if (!control || kind >= KIND_COUNT || fd == STDERR_FILENO || fstat(fd, &st) < 0 || (st.st_mode & S_IFMT) == 0 ||
-        S_ISFIFO(st.st_mode))
+        (S_ISFIFO(st.st_mode) && kind != KIND_TICKETS))
         return false;
     int saved = errno;
     if (S_ISSOCK(st.st_mode)) {
@@ -353,7 +356,8 @@ int listen(int fd, int backlog)
 
 static void in_child(void)
 {
-    kind = KIND_NONE;
+    if (kind != KIND_TICKETS)
+        kind = KIND_NONE;
 }
 
 pid_t fork(void)

@@ -32,6 +32,7 @@ struct world {
     char groups[HOSTS][4200];      /* control groups of the hosts' jobs */
     const char *settings;          /* more lines for elmer.conf */
     const char *elmer_address;     /* that rsd is told; NULL: elmer's socket */
+    bool tickets;                  /* are required on both hosts: world_with_tickets() */
     bool rsd_may_end;              /* by itself with status 1: it is started again, as systemd does */
     /* seen */
     unsigned elmer_starts, rsd_starts;
@@ -46,6 +47,9 @@ int world_run(int (*body)(struct world *world, void *data), void *data, const ch
 
 /* In the world: */
 void world_configure(const struct world *world);
+/* Before the daemons are started: each host has a key that one CA has certified, its jobs need tickets, and the user
+ * finds the rsd of host a, and who signs for him, where libelmer looks for them. */
+void world_with_tickets(struct world *world);
 void world_start_elmer(struct world *world);
 void world_start_rsd(struct world *world, int host);
 /* All of them, elmer first; returns when elmer answers. */
