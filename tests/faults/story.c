@@ -6,12 +6,14 @@
  * is submitted with requeue, and in its markers attempts stand for ranks: each may run once, and the second only where
  * a supervisor has died. `then` waits for `gang` to end well and for `status` to fail, `never` for `status` to end
  * well: it is cancelled. `tasks` is an array of four, two at a time, of which the last is cancelled while all wait:
- * each of the others runs once and is counted once.
+ * each of the others runs once and is counted once. `lines` is an array with a line for each task, which says of which
+ * it is: a task that has another's leaves no marker and fails.
  *
  * `limited` and `again` run beside `endless` until their time is over; then `limited` has ended, and `again`, which
  * asks for that, runs a second time and ends well. `held` is held as soon as it has been submitted, and put before all
  * others: while the daemons are restarted there is a processor for it, and it waits. Released it runs at once, before
- * `late`, so it ends while that waits. It has asked for memory, too. */
+ * `late`, so it ends while that waits. It has asked for memory, too. `computes` has its place then: it is ended when it
+ * has used the CPU time that it may, and not before. */
 #include "config.h"
 
 #include "tests/faults/story.h"
@@ -32,7 +34,7 @@
 /* In the script of a job: from 0 on. */
 #define ATTEMPT "$((${ELMER_TMPDIR##*.} - 1))"
 
-enum { PATIENCE_MS = 20000, STORY_MS = 40000, CLEAN_MS = 5000, LIMIT_MS = 400 };
+enum { PATIENCE_MS = 20000, STORY_MS = 40000, CLEAN_MS = 5000, LIMIT_MS = 400, CPU_LIMIT_MS = 50 };
 
 static const struct plan {
     const char *name, *script;
@@ -47,7 +49,8 @@ static const struct plan {
         enum story_job job;
     } after[2]; /* kind NULL: nothing */
     bool requeue, limit_requeue;
-    uint64_t time_limit_ms, memory_bytes;
+    uint64_t time_limit_ms, cpu_limit_ms, memory_bytes;
+    const char *lines; /* of the array */
 } plans[STORY_JOBS] = {
     [JOB_GANG] = {"gang", "echo gang.$ELMER_RANK >>markers; sleep 0.02", 3, true, "done", "exited", 0, 3},
     [JOB_STATUS] = {"status", "echo status.0 >>markers; exit 3", 1, false, "done", "exited", 3, 1},
@@ -71,6 +74,10 @@ static const struct plan {
     [JOB_NEVER] =
         {"never", "echo never.0 >>markers", 1, false, "cancelled", "never", -1, 0, NULL, {{"ok", JOB_STATUS}}},
     [JOB_TASKS] = {"tasks", "echo tasks.$ELMER_ARRAY_INDEX >>markers", 1, false, "done", "cancelled", -1, 3, "0-3%2"},
+    [JOB_LINES] = {"lines", "[ {2} = $((ELMER_ARRAY_INDEX - 1)) ] && echo lines.{2} >>markers", 1, false, "done",
+                   "exited", 0, 3, "1-3%2", .lines = "first 0\nsecond 1\nthird 2\n"},
+    [JOB_COMPUTES] = {"computes", "echo computes.0 >>markers; ulimit -t 10; while :; do :; done", 1, false, "done",
+                      "cpu-limit", -1, 1, .cpu_limit_ms = CPU_LIMIT_MS},
     [JOB_HELD] = {"held", "echo held.0 >>markers", 1, false, "done", "exited", 0, 1, .memory_bytes = 1 << 20},
 };
 
@@ -104,6 +111,7 @@ static void submit(struct user *user, enum story_job job)
                                           .requeue = plans[job].requeue,
                                           .limit_requeue = plans[job].limit_requeue,
                                           .time_limit_ms = plans[job].time_limit_ms,
+                                          .cpu_limit_ms = plans[job].cpu_limit_ms,
                                           .memory_bytes = plans[job].memory_bytes,
                                           .command = command,
                                           .environment = environment,
@@ -112,6 +120,7 @@ static void submit(struct user *user, enum story_job job)
                                           .output = "/dev/null",
                                           .token = plans[job].name,
                                           .tasks = plans[job].tasks,
+                                          .lines = plans[job].lines,
                                           .umask = 022};
     struct elmer_submitted *submitted;
     const int64_t deadline = world_now_ms() + PATIENCE_MS;
@@ -145,7 +154,11 @@ static void take(struct outcome *outcome, const struct elmer_job *job)
     outcome->tasks_ok = job->tasks_ok;
     outcome->tasks_failed = job->tasks_failed;
     outcome->time_limit_ms = job->time_limit_ms;
+    outcome->cpu_limit_ms = job->cpu_limit_ms;
     outcome->memory_bytes = job->memory_bytes;
+    outcome->cpu_ms = 0;
+    for (size_t i = 0; i < job->nusage; i++)
+        outcome->cpu_ms += 1000 * job->usage[i].cpu_seconds;
 }
 
 /* Until it has ended, or is in this state. */
@@ -229,6 +242,7 @@ static _Noreturn void user_run(struct story *story)
     submit(&user, JOB_THEN);
     submit(&user, JOB_NEVER);
     submit(&user, JOB_TASKS);
+    submit(&user, JOB_LINES);
     submit(&user, JOB_HELD);
     tell(&user, "holds", JOB_HELD, elmer_hold);
     cancel_task(&user, JOB_TASKS, "3");
@@ -240,8 +254,11 @@ static _Noreturn void user_run(struct story *story)
     await(&user, JOB_AGAIN, "running");
     let_administrator(&user);
     release_held(&user);
+    submit(&user, JOB_COMPUTES);
+    tell(&user, "puts before all others", JOB_COMPUTES, elmer_top);
     await(&user, JOB_LIMITED, NULL);
     await(&user, JOB_AGAIN, NULL);
+    await(&user, JOB_COMPUTES, NULL);
     tell(&user, "cancels", JOB_LATE, elmer_cancel);
     await(&user, JOB_AFTER, NULL);
     await(&user, JOB_LATE, NULL);
@@ -250,6 +267,7 @@ static _Noreturn void user_run(struct story *story)
     await(&user, JOB_THEN, NULL);
     await(&user, JOB_NEVER, NULL);
     await(&user, JOB_TASKS, NULL);
+    await(&user, JOB_LINES, NULL);
     _exit(0);
 }
 
@@ -304,7 +322,7 @@ static bool same_on_disk(struct world *world, const struct outcome *told, const 
     if (strcmp(now.state, told->state) == 0 && strcmp(now.reason, told->reason) == 0 &&
         now.exit_status == told->exit_status && now.signal == told->signal && now.tasks_ok == told->tasks_ok &&
         now.tasks_failed == told->tasks_failed && now.time_limit_ms == told->time_limit_ms &&
-        now.memory_bytes == told->memory_bytes)
+        now.cpu_limit_ms == told->cpu_limit_ms && now.memory_bytes == told->memory_bytes)
         return true;
     err_set(&world->err, -1, "job %" PRIu64 ": the user was told %s/%s/%d, after a kill elmer says %s/%s/%d", job->id,
             told->state, told->reason, told->exit_status, now.state, now.reason, now.exit_status);
@@ -392,7 +410,10 @@ static bool as_planned(const struct outcome *o, const struct plan *plan)
 {
     if (!ran_as_planned(o, plan))
         return false;
-    if (o->time_limit_ms != plan->time_limit_ms || o->memory_bytes != plan->memory_bytes)
+    if (o->time_limit_ms != plan->time_limit_ms || o->cpu_limit_ms != plan->cpu_limit_ms ||
+        o->memory_bytes != plan->memory_bytes)
+        return false;
+    if (plan->cpu_limit_ms && o->cpu_ms < (double)plan->cpu_limit_ms)
         return false;
     if (plan->tasks && (o->tasks_ok != plan->ranks || o->tasks_failed))
         return false;

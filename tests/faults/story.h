@@ -17,7 +17,9 @@ enum story_job {
     JOB_THEN,
     JOB_NEVER,
     JOB_TASKS,
+    JOB_LINES,
     JOB_HELD,
+    JOB_COMPUTES,
     STORY_JOBS
 };
 enum { RANKS_MAX = 4 };
@@ -27,7 +29,8 @@ struct outcome {
     char state[16], reason[32], text[200];
     int exit_status, signal;
     unsigned tasks_ok, tasks_failed; /* of an array */
-    uint64_t time_limit_ms, memory_bytes;
+    uint64_t time_limit_ms, cpu_limit_ms, memory_bytes;
+    double cpu_ms;
     unsigned runs[RANKS_MAX]; /* marker lines; of an array, by index; of a job with requeue, by attempt */
 };
 
