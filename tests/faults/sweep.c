@@ -8,7 +8,7 @@
  * sweep [-j WORKERS] [-t SECONDS] [-l DIR] [-s SEED]: all that the time allows (0: all).
  * sweep -p KIND:STEP:PASS: one, with its log.
  * sweep -k: leave out one sync of the store after the other.
- * sweep -b [-i]: until the first failure, for the mutants; with -i no sync works.
+ * sweep -b [-i]: elmer only, until the first failure, for the mutants; with -i no sync works.
  */
 #include "config.h"
 
@@ -161,7 +161,8 @@ static void plan(void)
     for (unsigned i = 0; i < 1u << bits; i++) {
         unsigned target = scattered(i, bits) + 1;
         for (int kind = 0; kind < KIND_COUNT; kind++) {
-            if (target > sweep->counts[kind] + LATE_STEPS) /* restarts make a few more */
+            if (target > sweep->counts[kind] + LATE_STEPS ||
+                (brief && kind != KIND_ELMER)) /* restarts make a few more */
                 continue;
             for (int pass = 0; pass < (kind == KIND_ELMER ? PASSES : 1); pass++)
                 add((enum kind)kind, target, (enum unsynced)pass);
