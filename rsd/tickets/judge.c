@@ -83,8 +83,10 @@ static enum ticket_refusal judge_start(struct judge *judge, const struct ticket_
     if (why != TICKET_GOOD || ask->begun)
         return why;
     why = ticket_window_check(judge->window, ticket, ask->attempt);
-    if (why == TICKET_USED && is_unsure(judge, ask, ticket))
+    if (why == TICKET_USED && is_unsure(judge, ask, ticket)) {
+        judge->unsure = (struct record_user){.job = 0}; /* once */
         return TICKET_GOOD;
+    }
     return why == TICKET_GOOD && !mark(judge, ask, ticket) ? TICKET_NOT_RECORDED : why;
 }
 

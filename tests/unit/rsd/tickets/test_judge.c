@@ -161,6 +161,9 @@ static void who_may_not_have_heard_the_answer_may_ask_again(void **state)
     assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_USED);
     job = 1;
     assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_GOOD);
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_USED); /* once */
+    connect_anew();                                                               /* nor has this answer been heard */
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_GOOD);
     memcpy(first, text, sizeof(first));
     sign();
     assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_GOOD);
