@@ -1,19 +1,24 @@
 # shellcheck shell=bash
 # Sourced after jobs.sh by the files that run an earlier build's daemons beside this one's.
 #
+#   in_history COMMIT FILE  whether the repository has the commit named in FILE; a copy without history skips a point, which says so
 #   earlier_build FILE      make the build of the commit named in FILE, out of the repository's own history; LAB_PREVIOUS
 #                           (a directory) keeps it for the next time. Ends the test, skipped, in a copy without history.
 #   accept_all K..          what the packages do on a host whose version has no tickets yet: jobs without are let run
 #   use new|previous DAEMON [K..]     put it on these nodes (1) and restart it
 #
 # shellcheck disable=SC2154 # variables of lib.sh
+in_history() {
+    git -C "$top" cat-file -e "$1^{commit}" 2>/dev/null && return
+    # Only a copy without the history may do without: a whole one that has lost the commit would never test it again.
+    [ "$(git -C "$top" rev-parse --is-shallow-repository 2>/dev/null)" != false ] || bail_out "the commit $1 of $2 is not in the history"
+    skip 'an earlier build' "its commit $1 is not in the history of this copy"
+    return 1
+}
 earlier_build() {
     commit=$(cat "$1")
     previous=${LAB_PREVIOUS:-$tmp/previous}/$commit
-    if ! git -C "$top" cat-file -e "$commit^{commit}" 2>/dev/null; then
-        # Only a copy without the history may do without: a whole one that has lost the commit would never test it again.
-        [ "$(git -C "$top" rev-parse --is-shallow-repository 2>/dev/null)" != false ] || bail_out "the commit $commit of $1 is not in the history"
-        skip 'an earlier build' "its commit $commit is not in the history of this copy"
+    if ! in_history "$commit" "$1"; then
         done_testing
         exit 0
     fi
