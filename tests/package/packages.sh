@@ -1,12 +1,13 @@
 # shellcheck shell=bash
 # Sourced after tests/system/lib.sh by tests/package/*.t: packages that were built already, in $TEST_PACKAGES, are not built again.
 #
-#   $version, $next                                 of the tree, and the one after it
+#   $earlier, $version, $next                       of an earlier commit, of the tree, and the one after it
 #   plain_debian N NAME..                           workstations without Elmer, whose apt knows these repositories and nothing else
 #   as_typed K COMMAND                              as root on node K; apt asks nobody
 #   examples_of_tree                                what a package has of examples/: sources
 #   leftovers K                                     files there that are Elmer's by their names
 #   packages NAME [VARIABLE=VALUE..] TREE [ARG..]   TREE/package with ARG.. makes the repository $made/NAME; its log is $made/NAME.log
+#   packages_of_commit NAME COMMIT [ARG..]          the same of a tree out of the repository's own history
 #
 # shellcheck disable=SC2034,SC2154 # variables shared with the scripts
 made=${TEST_PACKAGES:-$tmp/packages}
@@ -14,6 +15,7 @@ mkdir -p "$made"
 
 version=$(dpkg-parsechangelog -l "$top/debian/changelog" -S Version)
 next=${version%[0-9]}$((${version##*[!0-9]} + 1)) # ..~1 becomes ..~2
+earlier=$version~earlier # before it, as apt sorts
 
 packages() {
     local name=$1 variables=()
@@ -24,6 +26,11 @@ packages() {
         shift
     done
     env "${variables[@]}" "$1/package" --output "$made/$name" "${@:2}" || { tail -n 20 "$made/$name.log"; return 1; }
+}
+
+packages_of_commit() {
+    [ ! -e "$made/$1/Packages" ] || return 0
+    mkdir -p "$tmp/$1" && git -C "$top" archive "$2" | tar -x -C "$tmp/$1" && packages "$1" "$tmp/$1" "${@:3}"
 }
 
 examples_of_tree() { (cd "$top/examples" && find . -name README.md -o -name '*.[ch]' -o -name '*.py' -o -name '*.sh') | sort; }

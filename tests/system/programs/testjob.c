@@ -189,7 +189,7 @@ int main(int argc, char **argv)
     }
     if (optind != argc - 1 || threads < 1)
         return usage();
-    deadline_ns = now_ns(CLOCK_MONOTONIC) + number_of(argv[optind], 600) * 1000000000;
+    deadline_ns = now_ns(CLOCK_MONOTONIC) + number_of(argv[optind], 3600) * 1000000000;
     if (pipe(gate) < 0) {
         perror("testjob: pipe");
         return 1;
