@@ -17,35 +17,42 @@
 
 static struct record_user user_of(const struct ticket_ask *ask, const struct ticket *ticket)
 {
-    struct record_user user = {.counter = ticket_counter_of(ticket), .job = ask->job, .attempt = ask->attempt};
+    struct record_user user = {.counter = ticket_counter_of(ticket), /* of a long array tasks share one */
+                               .task = ticket->task,
+                               .job = ask->job,
+                               .attempt = ask->attempt};
     memcpy(user.key, ticket->key, sizeof(user.key));
     return user;
 }
 
-/* Nobody else has it: a used ticket opens no job, and one that runs says so (begun). */
+/* It was used by this very start. Such a job is not opened again with it, and rsd says of one that runs (begun). */
 static bool is_unsure(const struct judge *judge, const struct ticket_ask *ask, const struct ticket *ticket)
 {
-    const struct record_user user = user_of(ask, ticket), *unsure = &judge->unsure;
-    return memcmp(user.key, unsure->key, sizeof(user.key)) == 0 && user.counter == unsure->counter &&
-           user.job == unsure->job && user.attempt == unsure->attempt;
+    const struct record_user user = user_of(ask, ticket);
+    return memcmp(&user, &judge->unsure, sizeof(user)) == 0;
 }
 
+/* All that belongs together at once, so that a kill leaves all of it or nothing. */
 static bool mark(struct judge *judge, const struct ticket_ask *ask, const struct ticket *ticket)
 {
     struct ticket_marks marks;
-    struct record record = {.last = user_of(ask, ticket)};
+    struct record records[TICKET_MARKS];
+    const struct record_user user = user_of(ask, ticket);
     if (!ticket_window_mark(judge->window, ticket, ask->attempt, &marks))
         return false;
-    judge->last = record.last;
-    memcpy(record.key, ticket->key, sizeof(record.key));
+    memset(records, 0, sizeof(records));
     for (uint32_t i = 0; i < marks.count; i++) {
-        record.slot = marks.slots[i];
-        memcpy(record.block, marks.blocks[i], sizeof(record.block));
-        if (write(judge->record_fd, &record, sizeof(record)) != (ssize_t)sizeof(record)) {
-            judge->recorder_gone = errno == EPIPE;
-            return false;
-        }
+        records[i].last = user;
+        memcpy(records[i].key, ticket->key, sizeof(records[i].key));
+        records[i].slot = marks.slots[i];
+        memcpy(records[i].block, marks.blocks[i], sizeof(records[i].block));
     }
+    const size_t size = marks.count * sizeof(*records);
+    if (write(judge->record_fd, records, size) != (ssize_t)size) {
+        judge->recorder_gone |= errno == EPIPE;
+        return false;
+    }
+    judge->last = user;
     return true;
 }
 
@@ -166,7 +173,6 @@ void judge_all(struct judge *judge_, int fd)
     size_t room = 0;
     sigset_t usual, later;
     judge_->unsure = judge_->last;
-    judge_->recorder_gone = false;
     sigemptyset(&later);
     sigaddset(&later, SIGTERM);
     sigaddset(&later, SIGCHLD);

@@ -16,9 +16,9 @@ struct judge {
     int record_fd;             /* to the recorder, non-blocking */
     /* Whose ticket was marked last, and over the connection before: either side may have ended before the other knew.
      * So the same start may be asked for once more. What is marked earlier was answered, because one question comes
-     * after the answer to the other. */
+     * after the answer to the other, unless either has ended twice. */
     struct record_user last, unsure;
-    bool recorder_gone; /* so nothing was decided: this process ends, and the next is asked */
+    bool recorder_gone; /* so nothing was decided, and nothing will be: this process ends, and the next is asked */
     int grant_fd;       /* struct ticket_grant go there; -1: nowhere */
     /* Of a unit: take the next connection of elmer-spawn, which is joined again when either has begun anew, and wait so
      * long for one; -1: none has come. NULL: grant_fd stays what it is. */

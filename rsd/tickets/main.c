@@ -196,6 +196,8 @@ static int serve_unit(void)
             return 1;
         judge_all(&judge, fd);
         close(fd);
+        if (judge.recorder_gone)
+            return 1;
         service_notify("STATUS=waits for rsd");
     }
 }

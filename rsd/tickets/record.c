@@ -34,7 +34,8 @@ enum { FILE_SLOTS = TICKET_SLOTS + TICKET_SHEETS };
 
 #define LAST "last" /* no name of a key */
 
-_Static_assert(sizeof(struct record) <= 4096, "a record is written in one piece");
+_Static_assert(sizeof(struct record) * TICKET_MARKS <= 4096, "what belongs together is written in one piece");
+_Static_assert(sizeof(struct record_user) == TICKET_KEY_BYTES + 4 * sizeof(uint64_t), "padding would be compared");
 
 /* ---- reading ---- */
 
@@ -100,8 +101,10 @@ int record_load(int used, struct ticket_window *window, struct err *err)
 void record_load_last(int used, struct record_user *last)
 {
     int fd = openat(used, LAST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || read(fd, last, sizeof(*last)) != (ssize_t)sizeof(*last))
-        *last = (struct record_user){.job = 0};
+    uint8_t bytes[sizeof(*last) + 1]; /* more: that of another version */
+    *last = (struct record_user){.job = 0};
+    if (fd >= 0 && read(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(*last))
+        memcpy(last, bytes, sizeof(*last));
     if (fd >= 0)
         close(fd);
 }
@@ -109,7 +112,7 @@ void record_load_last(int used, struct record_user *last)
 /* ---- writing ---- */
 
 struct files {
-    int last; /* -1: cannot be opened */
+    int last; /* -1: not open */
     struct {
         int fd;
         uint8_t key[TICKET_KEY_BYTES];
@@ -154,6 +157,15 @@ static int file_of(struct files *files, int used, const uint8_t *key)
     return fd;
 }
 
+/* Without it a start whose answer is not heard is refused as used: no error of its own. */
+static void write_last(const struct record_user *last, int used, struct files *files)
+{
+    if (files->last < 0)
+        files->last = openat(used, LAST, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (files->last >= 0)
+        (void)!pwrite(files->last, last, sizeof(*last), 0);
+}
+
 /* 1: one was written, 0: there is none now, -1: end. */
 static int write_one(int in, int used, struct files *files)
 {
@@ -163,8 +175,7 @@ static int write_one(int in, int used, struct files *files)
     if (got != (ssize_t)sizeof(record))
         return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
     fd = file_of(files, used, record.key);
-    if (pwrite(files->last, &record.last, sizeof(record.last), 0) != (ssize_t)sizeof(record.last))
-        complain(LAST);
+    write_last(&record.last, used, files);
     if (fd < 0 || pwrite(fd, record.block, sizeof(record.block), (off_t)record.slot * TICKET_BLOCK_BYTES) !=
                       (ssize_t)sizeof(record.block))
         complain(fd < 0 ? "open" : "write");
@@ -173,7 +184,7 @@ static int write_one(int in, int used, struct files *files)
 
 static _Noreturn void record_all(int in, int used, int signals)
 {
-    struct files files = {.last = openat(used, LAST, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)};
+    struct files files = {.last = -1};
     int64_t sync_ms = 0;
     int last = 0;
     while (last >= 0) {

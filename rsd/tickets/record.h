@@ -8,10 +8,10 @@
 #include "lib/base/err.h"
 #include "lib/ticket/window.h"
 
-/* For whom a ticket was marked as used. */
+/* For whom a ticket was marked as used. Without padding: it is compared as bytes. */
 struct record_user {
     uint8_t key[TICKET_KEY_BYTES];
-    uint64_t counter, job, attempt;
+    uint64_t counter, task, job, attempt;
 };
 /* What goes to the recorder, whole or not at all (PIPE_BUF). */
 struct record {

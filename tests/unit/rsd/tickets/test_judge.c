@@ -152,8 +152,7 @@ static void who_may_not_have_heard_the_answer_may_ask_again(void **state)
     (void)state;
     sign();
     assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_GOOD);
-    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why,
-                     TICKET_USED); /* he has asked something else since */
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_USED); /* it has been answered */
     connect_anew();
     assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/other").why, TICKET_OTHER_PLACE);
     assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_USED);
@@ -192,6 +191,8 @@ static void what_cannot_be_recorded_is_not_started(void **state)
     judge_.record_fd = -1;
     assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_NOT_RECORDED);
     assert_false(judge_.recorder_gone);
+    connect_anew();
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_USED); /* nor afterwards */
 }
 
 static void only_other_hosts_have_to_be_believed(void **state)
@@ -466,6 +467,11 @@ static void tasks_of_a_long_array_are_remembered(void **state)
     job = 40 + 5000;
     assert_int_equal(ask_task(TICKET_ASK_START, "/5000", "5000", "40", 1), TICKET_GOOD);
     assert_int_equal(ask_task(TICKET_ASK_START, "/5000", "5000", "40", 1), TICKET_USED);
+    connect_anew();
+    job = 9000;
+    assert_int_equal(ask_task(TICKET_ASK_START, "/5002", "5002", "3998", 1), TICKET_GOOD);
+    job = 40 + 5000; /* it may be started again, but with its own task of the sheet */
+    assert_int_equal(ask_task(TICKET_ASK_START, "/5002", "5002", "38", 1), TICKET_USED);
     job = 1;
     judge_.record_fd = kept;
     close(fd);
@@ -475,24 +481,20 @@ static void tasks_of_a_long_array_are_remembered(void **state)
     assert_true(remembers(used, TICKET_GOOD, 1));
     record_load_last(used, &last);
     assert_memory_equal(&last, &judge_.last, sizeof(last));
-    assert_int_equal(last.job, 40 + 5000);
+    assert_int_equal(last.job, 9000);
     close(used);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_ticket_is_used_by_the_first_start, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_may_not_have_heard_the_answer_may_ask_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_a_recorder_nothing_is_decided, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_recorded_is_not_started, setup, teardown),
-        cmocka_unit_test_setup_teardown(only_other_hosts_have_to_be_believed, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_certificate_that_comes_later_counts, setup, teardown),
-        cmocka_unit_test_setup_teardown(grants_go_to_who_has_joined_last, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_anybody_to_grant_to_nothing_is_opened, setup, teardown),
-        cmocka_unit_test_setup_teardown(each_task_of_an_array_is_used_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_task_has_the_line_that_was_signed, setup, teardown),
-        cmocka_unit_test_setup_teardown(tasks_of_a_long_array_are_remembered, setup, teardown),
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(a_ticket_is_used_by_the_first_start),   TEST(who_may_not_have_heard_the_answer_may_ask_again),
+        TEST(without_a_recorder_nothing_is_decided), TEST(what_cannot_be_recorded_is_not_started),
+        TEST(only_other_hosts_have_to_be_believed),  TEST(a_certificate_that_comes_later_counts),
+        TEST(grants_go_to_who_has_joined_last),      TEST(without_anybody_to_grant_to_nothing_is_opened),
+        TEST(each_task_of_an_array_is_used_once),    TEST(a_task_has_the_line_that_was_signed),
+        TEST(tasks_of_a_long_array_are_remembered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
