@@ -277,7 +277,7 @@ int run_link_next(struct run_link *link, struct run_frame *frame)
     if (link->state != RUN_OPEN)
         return 0;
     if (!whole(link, &size)) {
-        if (link->ended)
+        if (link->ended && link->state != RUN_DEAD)
             move(link, RUN_DEAD);
         return 0;
     }

@@ -202,6 +202,24 @@ static void test_the_end_loses_nothing(void **state)
 
 /* Also where it is noticed because something is to be sent: what the other side has said before is heard, and then the
  * end. */
+/* Lengths are in the clear, so anybody on the way can change one, and then end the connection. */
+static void test_a_wrong_length_before_the_end(void **state)
+{
+    static const uint8_t zeros[4];
+    struct run_frame frame;
+    struct pair p;
+    (void)state;
+    open_pair(&p);
+    assert_int_equal(send(p.dialler.fd, zeros, sizeof(zeros), 0), sizeof(zeros));
+    assert_int_equal(shutdown(p.dialler.fd, SHUT_WR), 0);
+    step(&p.listener); /* both at once, or one after the other */
+    step(&p.listener);
+    assert_int_equal(run_link_next(&p.listener, &frame), 0);
+    assert_int_equal(p.listener.state, RUN_DEAD);
+    assert_string_equal(p.listener.text, "what has come is not of Elmer's");
+    close_pair(&p);
+}
+
 static void test_an_end_within_a_send(void **state)
 {
     struct run_frame frame;
@@ -337,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_seals_that_do_not_hold),
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_the_end_loses_nothing),
+        cmocka_unit_test(test_a_wrong_length_before_the_end),
         cmocka_unit_test(test_an_end_within_a_send),
         cmocka_unit_test(test_many_small_frames),
         cmocka_unit_test(test_strangers),
