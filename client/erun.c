@@ -329,7 +329,7 @@ static void turn(struct erun *erun, struct pollfd *fds, int signal_fd)
     fds[0] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = streams_wait(1), .events = POLLOUT};
     fds[2] = (struct pollfd){.fd = streams_wait(2), .events = POLLOUT};
-    fds[3] = (struct pollfd){.fd = input_waits(erun) ? erun->input : -1, .events = POLLIN};
+    fds[3] = (struct pollfd){.fd = input_waits(erun) ? STDIN_FILENO : -1, .events = POLLIN}; /* see streams_own() */
     for (size_t i = 0; i < erun->ntargets; i++, count++) {
         const struct target *target = &erun->targets[i];
         short events = run_link_events(&target->link);

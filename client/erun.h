@@ -92,7 +92,8 @@ void mpi_check_time(struct erun *erun, int64_t now);
 
 /* ---- erun_streams.c: what is read, and what couriers have sent until it is written ---- */
 
-/* The descriptor itself; of a pipe another one that never waits (flags: O_RDONLY or O_WRONLY). */
+/* The descriptor itself; of a pipe another one that never waits (flags: O_RDONLY or O_WRONLY). What is read is waited
+ * for by the descriptor itself: to one of a FIFO whose writers had gone when it was opened poll(2) says nothing. */
 int streams_own(int fd, int flags);
 /* read(2), of a socket without waiting. */
 ssize_t streams_read(int fd, void *bytes, size_t size);

@@ -37,7 +37,8 @@ int streams_own(int fd, int flags)
     struct stat st;
     char path[40];
     int own;
-    if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode))
+    int mode = fcntl(fd, F_GETFL) & O_ACCMODE;
+    if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode) || (mode != flags && mode != O_RDWR)) /* the end that it is */
         return fd;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     own = open(path, flags | O_NONBLOCK | O_CLOEXEC);

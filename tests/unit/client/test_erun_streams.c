@@ -48,6 +48,18 @@ static void test_input_that_another_has_taken(void **state)
     close(own);
 }
 
+/* Standard input that is the other end of a pipe: it is not read, before or behind. */
+static void test_the_other_end_of_a_pipe(void **state)
+{
+    int fds[2];
+    (void)state;
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(streams_own(fds[1], O_RDONLY), fds[1]);
+    assert_int_equal(streams_own(fds[0], O_WRONLY), fds[0]);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 static void test_input_of_a_socket(void **state)
 {
     char text[8] = "";
@@ -108,6 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_input_that_another_has_taken),
+        cmocka_unit_test(test_the_other_end_of_a_pipe),
         cmocka_unit_test(test_input_of_a_socket),
         cmocka_unit_test(test_input_of_a_file),
         cmocka_unit_test(test_output_that_another_has_filled),
