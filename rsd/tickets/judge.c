@@ -32,7 +32,7 @@ static bool is_unsure(const struct judge *judge, const struct ticket_ask *ask, c
     return memcmp(&user, &judge->unsure, sizeof(user)) == 0;
 }
 
-/* All that belongs together at once, so that a kill leaves all of it or nothing. */
+/* All that belongs together at once, so that a kill of this process leaves all of it or nothing. */
 static bool mark(struct judge *judge, const struct ticket_ask *ask, const struct ticket *ticket)
 {
     struct ticket_marks marks;

@@ -16,7 +16,7 @@ struct judge {
     int record_fd;             /* to the recorder, non-blocking */
     /* Whose ticket was marked last, and over the connection before: either side may have ended before the other knew.
      * So the same start may be asked for once more. What is marked earlier was answered, because one question comes
-     * after the answer to the other, unless either has ended twice. */
+     * after the answer to the other, unless one of them has ended again in between. */
     struct record_user last, unsure;
     bool recorder_gone; /* so nothing was decided, and nothing will be: this process ends, and the next is asked */
     int grant_fd;       /* struct ticket_grant go there; -1: nowhere */

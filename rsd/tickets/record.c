@@ -1,9 +1,8 @@
 /* record.c - see record.h.
  *
  * The recorder writes what comes at once, so that it survives the death of every process, and syncs half a second after
- * the first of them, so that a power cut takes the last second. It ends on end of file or SIGTERM (its parent has
- * died), after what is still in the pipe. A disk that cannot be written costs a line each minute: tickets are then
- * remembered until rsd is restarted. For whom a ticket is used is written before that it is: see judge.h. */
+ * the first of them, so that a power cut takes the last second. It ends on end of file, when its parent has died. A disk
+ * that cannot be written costs a line each minute: tickets are then remembered until rsd is restarted. For whom a ticket is used is written before that it is: see judge.h. */
 #include "config.h"
 
 #include "rsd/tickets/record.h"
@@ -19,7 +18,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -182,20 +180,18 @@ static int write_one(int in, int used, struct files *files)
     return 1;
 }
 
-static _Noreturn void record_all(int in, int used, int signals)
+static _Noreturn void record_all(int in, int used)
 {
     struct files files = {.last = -1};
     int64_t sync_ms = 0;
     int last = 0;
     while (last >= 0) {
-        struct pollfd fds[] = {{.fd = in, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+        struct pollfd fd = {.fd = in, .events = POLLIN};
         int64_t left = files.count ? sync_ms - mono_ms(mono_now()) : -1;
-        (void)poll(fds, 2, files.count ? (left > 0 ? (int)left : 0) : -1);
+        (void)poll(&fd, 1, files.count ? (left > 0 ? (int)left : 0) : -1);
         while ((last = write_one(in, used, &files)) > 0)
             if (files.count == 1 && sync_ms == 0)
                 sync_ms = mono_ms(mono_now()) + SYNC_MS;
-        if (fds[1].revents)
-            last = -1;
         if (last < 0 || (sync_ms && mono_ms(mono_now()) >= sync_ms)) {
             sync_all(&files);
             sync_ms = 0;
@@ -204,41 +200,33 @@ static _Noreturn void record_all(int in, int used, int signals)
     _exit(0);
 }
 
-static _Noreturn void recorder(int in, int used, pid_t parent)
+/* SIGTERM comes to all processes of the unit: it is the end of who judges that ends this one, when the last mark, which
+ * may be made after the signal, is on disk. */
+static _Noreturn void recorder(int in, int used)
 {
-    sigset_t set;
-    int signals;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_SETMASK, &set, NULL);
+    signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGCHLD, SIG_DFL);
     (void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
     prctl(PR_SET_NAME, "elmer-recorder", 0, 0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
-    if (getppid() != parent)
-        raise(SIGTERM);
     in = fcntl(in, F_DUPFD_CLOEXEC, 10);
     used = fcntl(used, F_DUPFD_CLOEXEC, 10);
     (void)dup3(in, 3, O_CLOEXEC);
     (void)dup3(used, 4, O_CLOEXEC);
     (void)syscall(SYS_close_range, 5U, ~0U, 0U);
-    signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (signals < 0)
-        _exit(1);
-    record_all(3, 4, signals);
+    record_all(3, 4);
 }
 
 pid_t record_start(int used, int *fd)
 {
     int pair[2];
-    pid_t parent = getpid(), pid;
+    pid_t pid;
     if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
         return -errno;
     (void)fcntl(pair[1], F_SETPIPE_SZ, PIPE_BYTES);
     pid = fork();
     if (pid == 0)
-        recorder(pair[0], used, parent);
+        recorder(pair[0], used);
     close(pair[0]);
     if (pid < 0) {
         pid = -errno;

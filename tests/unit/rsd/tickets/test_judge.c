@@ -458,8 +458,7 @@ static void tasks_of_a_long_array_are_remembered(void **state)
     used = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     record_load_last(used, &last);
     assert_int_equal(last.job, 0);
-    recorder = record_start(used, &fd);
-    assert_true(recorder > 0);
+    assert_true((recorder = record_start(used, &fd)) > 0);
     judge_.record_fd = fd;
     asked_variables[0] = TASKS_VARIABLE "=1-100000%8";
     sign();
@@ -472,6 +471,7 @@ static void tasks_of_a_long_array_are_remembered(void **state)
     assert_int_equal(ask_task(TICKET_ASK_START, "/5002", "5002", "3998", 1), TICKET_GOOD);
     job = 40 + 5000; /* it may be started again, but with its own task of the sheet */
     assert_int_equal(ask_task(TICKET_ASK_START, "/5002", "5002", "38", 1), TICKET_USED);
+    assert_int_equal(ask_task(TICKET_ASK_START, "/5000", "5000", "40", 1), TICKET_GOOD);
     job = 1;
     judge_.record_fd = kept;
     close(fd);
