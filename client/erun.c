@@ -198,17 +198,23 @@ static void read_input(struct erun *erun)
         run_link_send(&first->link, RUN_IN, 0, piece, (size_t)got);
         return;
     }
-    erun->input = -1;
+    erun->input = ERUN_INPUT_ENDED;
     run_link_send(&first->link, RUN_IN_END, 0, NULL, 0);
+}
+
+/* The other end of a pipe cannot, and poll(2) says nothing of it. */
+static bool can_be_read(int fd)
+{
+    return (fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY;
 }
 
 /* Nothing is to come: say so as soon as somebody listens. */
 static void say_no_input(struct erun *erun)
 {
     struct target *first = &erun->targets[0];
-    if (erun->plan->input || !first->begun || erun->input == -2)
+    if (erun->input != ERUN_NO_INPUT || !first->begun)
         return;
-    erun->input = -2;
+    erun->input = ERUN_INPUT_ENDED;
     run_link_send(&first->link, RUN_IN_END, 0, NULL, 0);
 }
 
@@ -378,7 +384,8 @@ static int start(const struct erun_job *job, const struct erun_plan *plan)
     struct erun erun = {.job = job,
                         .plan = plan,
                         .ntargets = plan->nparts,
-                        .input = plan->input ? streams_own(STDIN_FILENO, O_RDONLY) : -1,
+                        .input = plan->input && can_be_read(STDIN_FILENO) ? streams_own(STDIN_FILENO, O_RDONLY)
+                                                                          : ERUN_NO_INPUT,
                         .input_window = RUN_WINDOW};
     int result;
     erun.elmer = open_elmer();

@@ -36,6 +36,7 @@ struct mpi {
     bool said_silent, said_spawns;
 };
 
+enum { ERUN_NO_INPUT = -1 /* which the command has to be told */, ERUN_INPUT_ENDED = -2 /* it has been */ };
 struct erun {
     const struct erun_job *job;
     const struct erun_plan *plan;
@@ -47,7 +48,7 @@ struct erun {
     struct mpi mpi;
     int status; /* the worst so far */
     int lost;   /* nonzero: it ends now, with this */
-    int input;  /* a descriptor, or -1: it is not read (any more) */
+    int input;  /* a descriptor, or one of the above */
     size_t input_window;
     sigset_t ending; /* signals that end it while nothing runs yet */
 };

@@ -1,8 +1,9 @@
 /* record.c - see record.h.
  *
  * The recorder writes what comes at once, so that it survives the death of every process, and syncs half a second after
- * the first of them, so that a power cut takes the last second. It ends on end of file, when its parent has died. A disk
- * that cannot be written costs a line each minute: tickets are then remembered until rsd is restarted. For whom a ticket is used is written before that it is: see judge.h. */
+ * the first of them, so that a power cut takes the last second. It ends on end of file, when its parent has died. A
+ * disk that cannot be written costs a line each minute: tickets are then remembered until rsd is restarted. For whom a
+ * ticket is used is written before that it is: see judge.h. */
 #include "config.h"
 
 #include "rsd/tickets/record.h"

@@ -61,8 +61,8 @@ like '--pty' "$(printed pty | xargs)" '^/dev/pts/[0-9]+ a terminal [0-9]+ [0-9]+
 job stopped 4 'erun --host ws2 sh -c "echo >/tmp/up; until test -e /tmp/go; do sleep 0.1; done; head -c 3000000 /dev/zero" >/tmp/stopped & p=$!
     until erun ws2 test -e /tmp/up; do :; done; kill -STOP $p; erun ws2 touch /tmp/go; sleep 14; kill -CONT $p; wait $p; echo $?; wc -c </tmp/stopped'
 is 'who is stopped for longer than a host may be silent keeps his connection' "$(printed stopped | xargs)" '0 3000000'
-job fifo 4 'mkfifo named; echo text >named & exec <named; wait $!; timeout 60 erun --host ws2 cat; echo $?; rm named'
-is 'a named pipe whose writer has gone ends' "$(printed fifo | xargs)" 'text 0'
+job fifo 4 'mkfifo named; echo text >named & exec <named; wait $!; timeout 20 erun --host ws2 cat; echo $?; rm named; timeout 20 erun --host ws2 cat <&1 | cat; echo ended'
+is 'a named pipe whose writer has gone ends, and what cannot be read' "$(printed fifo | xargs)" 'text 0 ended'
 
 # ---- the size of a terminal ----
 on 1 sh -c 'cat >/home/sit.py && chmod 755 /home/sit.py' <"$here/programs/sit.py"

@@ -200,8 +200,6 @@ static void test_the_end_loses_nothing(void **state)
     close_pair(&p);
 }
 
-/* Also where it is noticed because something is to be sent: what the other side has said before is heard, and then the
- * end. */
 /* Lengths are in the clear, so anybody on the way can change one, and then end the connection. */
 static void test_a_wrong_length_before_the_end(void **state)
 {
@@ -220,6 +218,8 @@ static void test_a_wrong_length_before_the_end(void **state)
     close_pair(&p);
 }
 
+/* Also where it is noticed because something is to be sent: what the other side has said before is heard, and then the
+ * end. */
 static void test_an_end_within_a_send(void **state)
 {
     struct run_frame frame;
