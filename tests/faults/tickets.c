@@ -22,11 +22,13 @@ static void make_user(void)
 {
     char line[1024];
     FILE *from = fopen("/etc/passwd", "re"), *to = fopen(WORLD "/passwd", "we");
-    while (from && to && fgets(line, sizeof(line), from))
+    if (!from || !to) {
+        world_must_fail("copy /etc/passwd");
+        return;
+    }
+    while (fgets(line, sizeof(line), from))
         if (strncmp(line, "elmer-ticket:", 13) != 0)
             fputs(line, to);
-    if (!from || !to)
-        world_must_fail("copy /etc/passwd");
     fprintf(to, "elmer-ticket:x:%d:%d::/:/bin/false\n", TICKET_USER, TICKET_USER);
     fclose(from);
     MUST(fclose(to));

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -25,7 +26,7 @@ static pid_t recorder;
 
 static void begin(void)
 {
-    strcpy(dir, "/tmp/test_record.XXXXXX");
+    snprintf(dir, sizeof(dir), "/tmp/test_record.XXXXXX");
     assert_non_null(scratch_dir(dir));
     used = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(used >= 0);
