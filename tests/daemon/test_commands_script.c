@@ -397,6 +397,18 @@ static void test_input(void **data)
 
 /* ---- one process on several hosts ---- */
 
+static void submit(struct world *w, const char *const *words, const char *state, int level, uint64_t ahead)
+{
+    struct wire_message message;
+
+    run(w, words);
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    answer_submitted(w, message.id, state, level, ahead, "");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+}
+
 static void test_idle(void **data)
 {
     static const struct {
@@ -412,14 +424,7 @@ static void test_idle(void **data)
     struct world *w = *data;
 
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        struct wire_message message;
-
-        run(w, table[i].words);
-        accept_command(w);
-        message = peer_expect(&w->elmer, WIRE_submit);
-        answer_submitted(w, message.id, "starting", 0, 0, "");
-        wire_message_fini(&message);
-        assert_int_equal(finish(w), 0);
+        submit(w, table[i].words, "starting", 0, 0);
         assert_true(!strstr(w->stderr_text, "runs on ws1 only: --each, --pvm or mpirun use the others\n") !=
                     table[i].told);
     }
@@ -443,14 +448,7 @@ static void test_idle_later(void **data)
     struct world *w = *data;
 
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        struct wire_message message;
-
-        run(w, table[i].words);
-        accept_command(w);
-        message = peer_expect(&w->elmer, WIRE_submit);
-        answer_submitted(w, message.id, "queued", -1, 2, "");
-        wire_message_fini(&message);
-        assert_int_equal(finish(w), 0);
+        submit(w, table[i].words, "queued", -1, 2);
         assert_string_equal(w->stderr_text,
                             table[i].told ? "job 42 queued: 2 ahead\n"
                                             "runs on its first host only: --each, --pvm or mpirun use the others\n"
