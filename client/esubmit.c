@@ -108,10 +108,11 @@ static bool asks_for_several_hosts(const struct elmer_submission *s)
 static bool no_host_has(struct elmer *elmer, uint32_t nprocs)
 {
     struct elmer_host_list *hosts;
-    bool none = true;
+    bool none;
 
     if (elmer_query_hosts(elmer, ANSWER_MS, &hosts, NULL) != ELMER_OK)
         return false;
+    none = hosts->count > 0;
     for (size_t i = 0; i < hosts->count; i++)
         none = none && hosts->items[i].processors > 0 && hosts->items[i].processors < nprocs;
     elmer_host_list_free(hosts);
