@@ -39,7 +39,7 @@ for host in ws1 ws2; do erun \$host hostname; done >answers
 wait
 END
 
-ok 'a job with couriers, to compare with' as alice 1 esubmit -t 1m -w -o /dev/null 4 sh -c 'erun --each true && sleep 1'
+ok 'a job with couriers, to compare with' as alice 1 esubmit -t 1m -w -o /dev/null 4 erun --each true
 peaks >"$tmp/before"
 id=$(submit alice -t 10m -o /home/alice/said 4 sh flood)
 wait_for 10 'a rank prints to somebody who stands still: the others go on' lines errors 3
