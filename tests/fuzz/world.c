@@ -34,6 +34,7 @@ static struct world {
     int64_t now_ms;
     int next_pid;
     int peeked_pid, peeked_status;
+    uint32_t peer; /* 0: nobody was named */
 } world;
 
 static struct descriptor *find(int fd)
@@ -184,6 +185,11 @@ int world_new_pid(void)
     return world.next_pid++;
 }
 
+void world_come_as(uint32_t uid)
+{
+    world.peer = uid;
+}
+
 bool world_fails(void)
 {
     return world.input->left > 0 && input_byte(world.input) >= 0xF8;
@@ -233,7 +239,7 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags)
 
 /* ---- what the program reads ---- */
 
-static ssize_t take(struct descriptor *descriptor, void *bytes, size_t size)
+static ssize_t take(struct descriptor *descriptor, void *bytes, size_t size, bool peeks)
 {
     size_t left = descriptor->size - descriptor->at;
 
@@ -244,7 +250,7 @@ static ssize_t take(struct descriptor *descriptor, void *bytes, size_t size)
     size = size < left ? size : left;
     if (size > 0)
         memcpy(bytes, descriptor->in + descriptor->at, size);
-    descriptor->at += size;
+    descriptor->at += peeks ? 0 : size;
     return (ssize_t)size;
 }
 
@@ -254,7 +260,7 @@ ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
 {
     struct descriptor *descriptor = find(fd);
 
-    return !descriptor ? __real_recv(fd, bytes, size, flags) : take(descriptor, bytes, size);
+    return !descriptor ? __real_recv(fd, bytes, size, flags) : take(descriptor, bytes, size, flags & MSG_PEEK);
 }
 
 ssize_t __real_read(int fd, void *bytes, size_t size);
@@ -263,7 +269,7 @@ ssize_t __wrap_read(int fd, void *bytes, size_t size)
 {
     struct descriptor *descriptor = find(fd);
 
-    return !descriptor ? __real_read(fd, bytes, size) : take(descriptor, bytes, size);
+    return !descriptor ? __real_read(fd, bytes, size) : take(descriptor, bytes, size, false);
 }
 
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
@@ -448,6 +454,6 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 
     (void)find(fd);
     FUZZ_CHECK(level == SOL_SOCKET && name == SO_PEERCRED && *size == sizeof(*peer), "option %d", name);
-    *peer = (struct ucred){.pid = FIRST_PID, .uid = world_fails() ? 2001 : getuid()};
+    *peer = (struct ucred){.pid = FIRST_PID, .uid = world.peer ? world.peer : world_fails() ? 2001 : getuid()};
     return 0;
 }

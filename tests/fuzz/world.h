@@ -34,6 +34,9 @@ bool world_readable(int fd);
 void world_clog(int fd, bool broken);
 bool world_writable(int fd); /* as poll(2) sees it */
 
+/* Who connects from now on; until then it is the program's own user, or 2001. */
+void world_come_as(uint32_t uid);
+
 int64_t world_now_ms(void);
 void world_pass_ms(int64_t ms);
 /* A child has ended, and (told) the reaper says so; or has stopped. */
