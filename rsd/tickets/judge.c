@@ -32,13 +32,21 @@ static bool is_unsure(const struct judge *judge, const struct ticket_ask *ask, c
     return memcmp(&user, &judge->unsure, sizeof(user)) == 0;
 }
 
+/* The recorder has room for the marks of one ticket (PIPE_BUF), or is gone, which writing tells. Asked before anything
+ * is marked: what is remembered here is not ahead of the disk, and who is refused may come again. */
+static bool can_be_recorded(const struct judge *judge)
+{
+    struct pollfd out = {.fd = judge->record_fd, .events = POLLOUT};
+    return poll(&out, 1, RECORDER_MS) > 0;
+}
+
 /* All that belongs together at once, so that a kill of this process leaves all of it or nothing. */
 static bool mark(struct judge *judge, const struct ticket_ask *ask, const struct ticket *ticket)
 {
     struct ticket_marks marks;
     struct record records[TICKET_MARKS];
     const struct record_user user = user_of(ask, ticket);
-    if (!ticket_window_mark(judge->window, ticket, ask->attempt, &marks))
+    if (!can_be_recorded(judge) || !ticket_window_mark(judge->window, ticket, ask->attempt, &marks))
         return false;
     memset(records, 0, sizeof(records));
     for (uint32_t i = 0; i < marks.count; i++) {

@@ -24,7 +24,7 @@ struct judge {
      * long for one; -1: none has come. NULL: grant_fd stays what it is. */
     int (*next_grantee)(int wait_ms);
 };
-enum { GRANTEE_MS = 1000 };
+enum { GRANTEE_MS = 1000, RECORDER_MS = 1000 /* it waits for the disk */ };
 
 /* As it came, with ask->size bytes. */
 void judge(struct judge *judge, struct ticket_ask *ask, const char *bytes, struct ticket_verdict *verdict);
