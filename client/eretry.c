@@ -150,7 +150,7 @@ static int submit(struct elmer *elmer, const struct elmer_submission *s, const s
 {
     struct elmer_error error = {{0}};
     struct elmer_submitted *answer;
-    int result = elmer_submit(elmer, s, ANSWER_MS, &answer, &error), code, told;
+    int result = client_submit(elmer, s, ANSWER_MS, &answer, &error), code, told;
 
     if (result != ELMER_OK)
         return say_result(result, &error);

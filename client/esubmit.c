@@ -11,6 +11,7 @@
 #include "client/submission.h"
 #include "client/wait.h"
 #include "lib/job/tasks.h"
+#include "libelmer/client.h"
 
 static const struct command command = {
     "esubmit",
@@ -231,7 +232,7 @@ static int submit(const struct request *request)
         elmer_close(elmer);
         return EXIT_UNAVAILABLE;
     }
-    result = elmer_submit(elmer, &request->submission, ANSWER_MS, &answer, &error);
+    result = client_submit(elmer, &request->submission, ANSWER_MS, &answer, &error);
     if (result != ELMER_OK) {
         code = say_result(result, &error);
         elmer_close(elmer);

@@ -19,11 +19,11 @@
 
 #include "client/common.h"
 #include "client/mail.h"
-#include "client/notices.h"
 #include "client/words.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 #include "lib/job/after.h"
+#include "libelmer/client.h"
 
 enum {
     PATIENCE_MS = 600000,
@@ -164,7 +164,7 @@ static int status_of(pid_t pid)
 
 static int send_mail(const struct notice *notice, const struct elmer_job *job)
 {
-    const char *sendmail = notices_sendmail(getenv("ELMER_SENDMAIL"));
+    const char *sendmail = client_sendmail(getenv("ELMER_SENDMAIL"));
     const struct passwd *user = getpwuid(geteuid());
     char host[256] = "";
     int pipes[2], status;

@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 #include "client/environment.h"
+#include "lib/job/mail_at.h"
 #include "libelmer/elmer.h"
 
 struct notices {
-    bool begin, end, fail;           /* mail at these */
     const char *command;             /* that runs at the end; NULL: none */
-    char mail_at[32];                /* the words; "": none */
+    char mail_at[MAIL_AT_TEXT];      /* mail at these; "": none */
     char *here;                      /* where the command runs */
     struct environment *environment; /* of the job; not ours */
 };
@@ -24,7 +24,5 @@ bool notices_command(struct notices *notices, const char *command);
 int notices_check(struct notices *notices);
 /* The notices of this job. -1, or the exit code: it has said that the job goes on and nobody will be told. */
 int notices_submit(struct elmer *elmer, const struct notices *notices, uint64_t job);
-/* What mail is given to: the program of ELMER_SENDMAIL, or where mail systems have theirs; NULL: there is none. */
-const char *notices_sendmail(const char *chosen);
 
 #endif

@@ -172,6 +172,50 @@ int client_call_begin(struct elmer_call *call, int timeout_ms, struct elmer_call
 /* The answer of a call that has ended well and has one of this kind; NULL otherwise. */
 void *client_call_answer(struct elmer_call *call, void (*free_answer)(void *answer));
 
+/* ---- client_fill.c: a submission becomes a message ---- */
+
+enum { CLIENT_NAME_BYTES = 64 };
+/* What the library has made for one submission. */
+struct client_made {
+    char *dir;
+    char token[33];
+    char host[256];
+    char name[CLIENT_NAME_BYTES + 1];
+    const char **environment; /* of a job with a terminal */
+};
+/* Check it, and fill in its defaults; submit lives as long as both. made: to be ended in any case. Returns ELMER_OK,
+ * ELMER_USAGE, ELMER_FAILED. */
+int client_fill(struct wire_submit *submit, const struct elmer_submission *submission, struct client_made *made,
+                struct elmer_error *error);
+void client_made_fini(struct client_made *made);
+
+/* ---- client_notices.c: the notices of a job, as a chain of submissions ---- */
+
+/* The text of a job script, which is nothing for notices: client/script.h. */
+#define CLIENT_SCRIPT_VARIABLE "ELMER_SCRIPT"
+struct client_notices;
+/* *notices: what is asked for, in copies; NULL: nothing. Returns ELMER_OK, or an enum elmer_result with what is wrong
+ * or missing on this host. */
+int client_notices_create(const struct elmer *elmer, const struct elmer_notices *asked, struct client_notices **notices,
+                          struct elmer_error *error);
+void client_notices_destroy(struct client_notices *notices);
+/* Of this job; before the first one is asked for. */
+void client_notices_of(struct client_notices *notices, uint64_t job);
+/* In a client_then: result is that of the notice before, ELMER_OK before the first one. Returns CLIENT_ASK with the
+ * next one in call->request, which lives as long as the notices; ELMER_OK after the last; else the result of the one
+ * that was not accepted, with what is in call->error. */
+int client_notices_then(struct client_notices *notices, struct client_call *call, int result);
+/* Behind that result: which end of the job, or both, nobody is told of. "end" */
+const char *client_notices_missed(const struct client_notices *notices);
+/* elmer_notify() that says so, too. */
+int client_notify(struct elmer *elmer, uint64_t job, const struct elmer_notices *asked, int timeout_ms,
+                  const char **missed, struct elmer_error *error);
+/* What mail is given to: the program that is chosen, or where mail systems have theirs; NULL: there is none. */
+const char *client_sendmail(const char *chosen);
+/* elmer_submit() without the notices. */
+int client_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                  struct elmer_submitted **submitted, struct elmer_error *error);
+
 /* ---- what is asked ---- */
 
 /* client_jobs.c: lists as they come; what create makes is a struct elmer_jobs when it is presented (0, -ENOMEM). */

@@ -1,339 +1,26 @@
-/* client_submit.c - check a submission, fill in its defaults, send it. */
+/* client_submit.c - send a submission, and behind it the notices that it asks for.
+ *
+ * A call that submits goes on with the notices (client_notices.c) when the job is accepted, by the same deadline. From
+ * then on it ends well in any case, because the job is there: what fails is told in the answer. */
 #include "config.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "lib/base/str.h"
-#include "lib/job/after.h"
-#include "lib/job/fields.h"
-#include "lib/job/lines.h"
-#include "lib/job/tasks.h"
-#include "lib/job/terminal.h"
 #include "libelmer/client.h"
-
-enum { NAME_MAX_BYTES = 64, PATH_MAX_BYTES = 4095, ARGS_MAX = 4096, NPROCS_MAX = 1000000 };
-
-/* What the library has made for one submission. */
-struct made {
-    char *dir;
-    char token[33];
-    char host[256];
-    char name[NAME_MAX_BYTES + 1];
-    const char **environment; /* of a job with a terminal */
-};
 
 struct answer {
     struct elmer_submitted submitted; /* first: what the caller sees */
     struct wire_message message;
+    struct client_notices *notices; /* that are submitted behind it; NULL: none */
+    bool accepted;                  /* the job is: now they are */
+    struct elmer_error untold;
+    struct elmer_error *error; /* the caller's meanwhile */
 };
-
-static size_t list_count(const char *const *list)
-{
-    size_t count = 0;
-
-    while (list && list[count])
-        count++;
-    return count;
-}
-
-static bool has_control(const char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 32 || *text == 127)
-            return true;
-    return false;
-}
-
-static int check_text(const char *what, const char *text, struct elmer_error *error)
-{
-    if (!str_valid_utf8(text, strlen(text)))
-        return client_error(error, ELMER_USAGE, "%s is not valid UTF-8; Elmer carries only UTF-8", what);
-    return ELMER_OK;
-}
-
-static int check_list(const char *what, const char *const *list, struct elmer_error *error)
-{
-    size_t count = list_count(list);
-
-    if (count > ARGS_MAX)
-        return client_error(error, ELMER_USAGE, "%zu %ss are too many; at most %d are carried", count, what, ARGS_MAX);
-    for (size_t i = 0; i < count; i++)
-        if (!str_valid_utf8(list[i], strlen(list[i])))
-            return client_error(error, ELMER_USAGE, "%s number %zu is not valid UTF-8; Elmer carries only UTF-8", what,
-                                i + 1);
-    return ELMER_OK;
-}
-
-static int check_pattern(const char *what, const char *pattern, struct elmer_error *error)
-{
-    if (!*pattern)
-        return client_error(error, ELMER_USAGE, "the name of the %s file is empty", what);
-    if (strlen(pattern) > PATH_MAX_BYTES)
-        return client_error(error, ELMER_USAGE, "the name of the %s file is longer than %d bytes", what,
-                            PATH_MAX_BYTES);
-    if (!str_valid_utf8(pattern, strlen(pattern)))
-        return client_error(error, ELMER_USAGE, "the name of the %s file is not valid UTF-8; Elmer carries only UTF-8",
-                            what);
-    for (const char *p = strchr(pattern, '%'); p; p = strchr(p + 2, '%')) {
-        if (p[1] == '\0' || (unsigned char)p[1] < 32)
-            return client_error(error, ELMER_USAGE,
-                                "a '%%' without a letter in the name of the %s file; write %%%% for a percent sign",
-                                what);
-        if (!strchr("jurxAa%", p[1]))
-            return client_error(error, ELMER_USAGE,
-                                "unknown pattern '%%%c' in the name of the %s file; there are %%j (job id), %%u "
-                                "(user), %%x (job name), %%r (rank), %%A (array), %%a (index of a task), %%%%",
-                                p[1], what);
-    }
-    return ELMER_OK;
-}
-
-static int check_line(const char *what, const char *text, size_t limit, struct elmer_error *error)
-{
-    if (strlen(text) > limit)
-        return client_error(error, ELMER_USAGE, "the job's %s is longer than %zu bytes; choose another one", what,
-                            limit);
-    if (has_control(text) || !str_valid_utf8(text, strlen(text)))
-        return client_error(error, ELMER_USAGE, "the job's %s %s; choose another one", what,
-                            has_control(text) ? "has a control character" : "is not valid UTF-8");
-    return ELMER_OK;
-}
-
-static int check_name(const char *name, struct elmer_error *error)
-{
-    const char *wrong = !*name                                                  ? "is empty"
-                        : strchr(name, '/')                                     ? "has a '/'"
-                        : strspn(name, ".") == strlen(name) && strlen(name) < 3 ? "is not a file's name"
-                                                                                : NULL;
-
-    if (wrong)
-        return client_error(error, ELMER_USAGE, "the job's name %s; choose another one", wrong);
-    return ELMER_OK;
-}
-
-/* The last part of the command's path, cut to what a name may have. */
-static void default_name(const char *command, char *name)
-{
-    size_t end = strlen(command), begin, length;
-
-    while (end > 1 && command[end - 1] == '/')
-        end--;
-    for (begin = end; begin > 0 && command[begin - 1] != '/';)
-        begin--;
-    length = end - begin;
-    if (length > NAME_MAX_BYTES)
-        for (length = NAME_MAX_BYTES; length > 0 && ((unsigned char)command[begin + length] & 0xC0) == 0x80;)
-            length--;
-    memcpy(name, command + begin, length);
-    name[length] = '\0';
-}
-
-static int check_command(const struct elmer_submission *s, struct elmer_error *error)
-{
-    if (s->nprocs < 1 || s->nprocs > NPROCS_MAX)
-        return client_error(error, ELMER_USAGE, "a job needs between 1 and %d processors", NPROCS_MAX);
-    if (!s->command || !s->command[0] || !*s->command[0])
-        return client_error(error, ELMER_USAGE, "the command is missing or empty");
-    return check_list("argument", s->command, error);
-}
-
-static int check_environment(const char *const *environment, struct elmer_error *error)
-{
-    if (list_count(environment) > ARGS_MAX)
-        return check_list("environment variable", environment, error);
-    for (size_t i = 0; environment && environment[i]; i++) {
-        int length = (int)strcspn(environment[i], "=");
-
-        if (length == 0 || !environment[i][length])
-            return client_error(error, ELMER_USAGE, "environment variable number %zu is not of the form NAME=VALUE",
-                                i + 1);
-        if (!str_valid_utf8(environment[i], strlen(environment[i])))
-            return client_error(error, ELMER_USAGE,
-                                "environment variable %.*s is not valid UTF-8; Elmer carries only UTF-8",
-                                length < NAME_MAX_BYTES ? length : NAME_MAX_BYTES, environment[i]);
-    }
-    return ELMER_OK;
-}
-
-static int check_hosts(const char *const *hosts, struct elmer_error *error)
-{
-    if (list_count(hosts) > 1024)
-        return client_error(error, ELMER_USAGE, "more than 1024 hosts are named; leave the list out to allow all");
-    for (size_t i = 0; hosts && hosts[i]; i++)
-        if (!str_valid_hostname(hosts[i]))
-            return client_error(error, ELMER_USAGE, "host number %zu is not a host's name", i + 1);
-    return ELMER_OK;
-}
-
-static int check_after(const char *const *after, struct elmer_error *error)
-{
-    char why[AFTER_WHY];
-    struct after item;
-
-    if (list_count(after) > AFTER_MAX)
-        return client_error(error, ELMER_USAGE, "a job can wait for %d others, not for more", AFTER_MAX);
-    for (size_t i = 0; after && after[i]; i++)
-        if (!str_valid_utf8(after[i], strlen(after[i])) || after_parse(after[i], &item, why) < 0)
-            return client_error(error, ELMER_USAGE, "--after: %s", why);
-    return ELMER_OK;
-}
-
-static int check_tasks(const char *text, struct elmer_error *error)
-{
-    struct tasks tasks;
-    char why[TASKS_WHY];
-
-    if (!str_valid_utf8(text, strlen(text)) || tasks_parse(text, true, &tasks, why) < 0)
-        return client_error(error, ELMER_USAGE, "the tasks of an array: %s",
-                            str_valid_utf8(text, strlen(text)) ? why : "not valid UTF-8");
-    return ELMER_OK;
-}
-
-static int check_lines(const struct elmer_submission *s, struct elmer_error *error)
-{
-    struct tasks tasks = {.count = 0};
-    char why[LINES_WHY];
-    uint32_t line;
-
-    if (!*s->lines)
-        return client_error(error, ELMER_USAGE, "the lines of the tasks are empty");
-    if (!str_valid_utf8(s->lines, strlen(s->lines)))
-        return client_error(error, ELMER_USAGE, "the lines of the tasks are not valid UTF-8; Elmer carries only UTF-8");
-    if (!s->tasks || tasks_parse(s->tasks, true, &tasks, why) < 0)
-        return client_error(error, ELMER_USAGE, "lines are of the tasks of an array, and this is one job");
-    if (lines_check(s->lines, tasks.count, s->command, list_count(s->command), &line, why) == 0)
-        return ELMER_OK;
-    if (line == 0)
-        return client_error(error, ELMER_USAGE, "the lines of the tasks: %s", why);
-    return client_error(error, ELMER_USAGE, "the lines of the tasks: number %lu %s", (unsigned long)line, why);
-}
-
-/* From /proc, because umask(2) can only be read by changing it, for all threads. Without /proc it is read that way. */
-static mode_t current_umask(void)
-{
-    FILE *status = fopen("/proc/self/status", "re");
-    char line[256];
-    unsigned mask = 0;
-    bool found = false;
-
-    while (status && !found && fgets(line, sizeof(line), status))
-        found = sscanf(line, "Umask: %o", &mask) == 1;
-    if (status)
-        fclose(status);
-    if (!found) {
-        mask = umask(077);
-        umask((mode_t)mask);
-    }
-    return (mode_t)mask & 0777;
-}
-
-static int set_dir(struct wire_submit *submit, const char *dir, struct made *made, struct elmer_error *error)
-{
-    if (!dir) {
-        made->dir =
-            get_current_dir_name(); /* $PWD where it is right: as the user knows it, not where an automounter put it */
-        if (!made->dir)
-            return client_error(error, ELMER_USAGE, "the current directory cannot be found (%s); name one",
-                                strerror(errno));
-        dir = made->dir;
-    }
-    if (dir[0] != '/')
-        return client_error(error, ELMER_USAGE, "the directory is not an absolute path");
-    if (strlen(dir) > PATH_MAX_BYTES)
-        return client_error(error, ELMER_USAGE, "the directory's path is longer than %d bytes", PATH_MAX_BYTES);
-    submit->dir = dir;
-    return check_text("the directory", dir, error);
-}
-
-static int set_files(struct wire_submit *submit, const struct elmer_submission *s, struct elmer_error *error)
-{
-    int result = ELMER_OK;
-
-    submit->output = s->output                                               ? s->output
-                     : s->terminal && strcmp(s->terminal, TERMINAL_PTY) == 0 ? "/dev/null"
-                     : s->tasks ? (s->each ? "elmer-%A.%a.%r.out" : "elmer-%A.%a.out")
-                     : s->each  ? "elmer-%j.%r.out"
-                                : "elmer-%j.out";
-    submit->errors = s->errors ? s->errors : "";
-    result = check_pattern("output", submit->output, error);
-    if (result == ELMER_OK && s->errors)
-        result = check_pattern("error", s->errors, error);
-    return result;
-}
-
-static int set_identity(struct wire_submit *submit, const struct elmer_submission *s, struct made *made,
-                        struct elmer_error *error)
-{
-    if (gethostname(made->host, sizeof(made->host) - 1) < 0 || !str_valid_utf8(made->host, strlen(made->host)))
-        made->host[0] = '\0';
-    submit->submit_host = made->host;
-    if (s->token && (!*s->token || strlen(s->token) > 64 || !str_valid_utf8(s->token, strlen(s->token))))
-        return client_error(error, ELMER_USAGE, "a token has 1 to 64 bytes of UTF-8");
-    if (!s->token && str_unique_token(made->token) < 0)
-        return client_error(error, ELMER_FAILED, "no random numbers: %s", strerror(errno));
-    submit->token = s->token ? s->token : made->token;
-    if (!s->name)
-        default_name(s->command[0], made->name);
-    submit->name = s->name ? s->name : made->name;
-    return check_name(submit->name, error);
-}
-
-static struct wire_strs strs(const char *const *list)
-{
-    return (struct wire_strs){.items = (const char **)(uintptr_t)list, .count = list_count(list)};
-}
-
-/* Members for which their type's check is all: nothing of them is completed. */
-#define CHECK_LINE(name, limit)                                                                                        \
-    if (result == ELMER_OK && submit->name)                                                                            \
-        result = check_line(#name, submit->name, limit, error);
-#define CHECK_ASKED(name, type, ...) JOB_IF(LINE, type, CHECK_LINE(name, JOB_LIMIT(type)))
-#define SET_ASKED(name, type, core, since, shown, line, seen, json, option, ...)                                       \
-    JOB_IF(PLAIN, option, submit->name = s->name;)
-
-static int fill(struct wire_submit *submit, const struct elmer_submission *s, struct made *made,
-                struct elmer_error *error)
-{
-    int result = check_command(s, error);
-
-    if (result == ELMER_OK)
-        result = check_environment(s->environment, error);
-    if (result == ELMER_OK)
-        result = check_hosts(s->hosts, error);
-    if (result == ELMER_OK)
-        result = check_after(s->after, error);
-    if (result == ELMER_OK && s->tasks)
-        result = check_tasks(s->tasks, error);
-    if (result == ELMER_OK && s->lines)
-        result = check_lines(s, error);
-    if (result == ELMER_OK && s->terminal)
-        result = client_terminal(s, &made->environment, error);
-    if (result == ELMER_OK)
-        result = set_dir(submit, s->dir, made, error);
-    if (result == ELMER_OK)
-        result = set_files(submit, s, error);
-    if (result == ELMER_OK)
-        result = set_identity(submit, s, made, error);
-    JOB_FIELDS(SET_ASKED, JOB_NONE, JOB_NONE)
-    JOB_FIELDS(CHECK_ASKED, JOB_NONE, JOB_NONE)
-    if (result != ELMER_OK)
-        return result;
-    submit->command = strs(s->command);
-    submit->environment = strs(made->environment ? made->environment : s->environment);
-    submit->terminal = s->terminal ? s->terminal : "";
-    submit->hosts = strs(s->hosts);
-    submit->after = strs(s->after);
-    submit->tasks = s->tasks ? s->tasks : "";
-    submit->lines = s->lines ? s->lines : "";
-    submit->umask = s->umask > 0 ? (uint64_t)(s->umask & 0777) : current_umask();
-    return ELMER_OK;
-}
 
 static int take_submitted(struct wire_message *message, void *data)
 {
@@ -357,16 +44,55 @@ static int take_submitted(struct wire_message *message, void *data)
         .reason = answer->message.u.submitted.reason,
         .hosts = hosts,
         .nhosts = count,
+        .untold = "",
     };
     return 0;
+}
+
+/* Of a notice. */
+static int take_accepted(struct wire_message *message, void *data)
+{
+    (void)data;
+    return message->type == WIRE_submitted ? 0 : -EPROTO;
+}
+
+/* The job has been accepted, or one of its notices has ended so. */
+static int then_notices(struct client_call *call, int result)
+{
+    struct answer *answer = ((struct elmer_call *)call)->answer;
+
+    if (!answer->accepted) {
+        if (result != ELMER_OK || !answer->notices)
+            return result;
+        answer->accepted = true;
+        answer->error = call->error;
+        call->error = &answer->untold;
+        call->take = take_accepted;
+        client_notices_of(answer->notices, answer->submitted.job);
+    }
+    result = client_notices_then(answer->notices, call, result);
+    if (result == CLIENT_ASK)
+        return result;
+    if (result != ELMER_OK) {
+        struct elmer_error why = answer->untold;
+
+        client_error(&answer->untold, 0,
+                     "job %" PRIu64 " is submitted and goes on, but nobody will be told of its %s: %.900s",
+                     answer->submitted.job, client_notices_missed(answer->notices), why.text);
+        answer->submitted.untold = answer->untold.text;
+    }
+    call->error = answer->error;
+    return ELMER_OK;
 }
 
 void elmer_submitted_free(struct elmer_submitted *submitted)
 {
     struct answer *answer = (struct answer *)submitted;
 
-    if (answer)
-        wire_message_fini(&answer->message);
+    if (!answer)
+        return;
+    wire_message_fini(&answer->message);
+    client_notices_destroy(answer->notices);
     free(answer);
 }
 
@@ -381,27 +107,43 @@ static int ask(struct elmer *elmer, enum wire_type type, const struct elmer_subm
                struct elmer_call **begun, struct elmer_error *error)
 {
     struct wire_message request = {.type = type};
-    struct made made = {0};
-    int result = fill(&request.u.submit, submission, &made, error);
+    struct client_made made = {0};
+    int result = client_fill(&request.u.submit, submission, &made, error);
 
     static_assert(sizeof(struct wire_submit) == sizeof(struct wire_rehearse), "both have JOB_SUBMIT_FIELDS");
     if (result != ELMER_OK) {
-        free(call->data);
+        if (call->data)
+            free_answer(call->data);
     } else {
         struct elmer_call *filled = client_call_create(elmer, &request, call, call->data, free_answer);
         result = begun ? client_call_begin(filled, timeout_ms, begun, error)
                        : client_call_run(filled, timeout_ms, answer, error);
     }
-    free(made.dir);
-    free(made.environment);
+    client_made_fini(&made);
     return result;
 }
 
-static int submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms, void **answer,
-                  struct elmer_call **begun, struct elmer_error *error)
+/* The notices that it asks for; a notice asks for none. */
+static int make_notices(const struct elmer *elmer, const struct elmer_submission *s, struct client_notices **notices,
+                        struct elmer_error *error)
 {
-    const struct client_call call = {.take = take_submitted, .signs = true, .data = calloc(1, sizeof(struct answer))};
+    const struct elmer_notices asked = {.mail_at = s->mail_at, .notify = s->notify, .environment = s->environment};
 
+    *notices = NULL;
+    return s->notice ? ELMER_OK : client_notices_create(elmer, &asked, notices, error);
+}
+
+static int submit(struct elmer *elmer, const struct elmer_submission *submission, bool alone, int timeout_ms,
+                  void **answer, struct elmer_call **begun, struct elmer_error *error)
+{
+    struct answer *made = calloc(1, sizeof(*made));
+    const struct client_call call = {.take = take_submitted, .then = then_notices, .signs = true, .data = made};
+    int result = made && !alone ? make_notices(elmer, submission, &made->notices, error) : ELMER_OK;
+
+    if (result != ELMER_OK) {
+        free_submitted(made);
+        return result;
+    }
     return ask(elmer, WIRE_submit, submission, &call, free_submitted, timeout_ms, answer, begun, error);
 }
 
@@ -409,14 +151,21 @@ int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission,
                  struct elmer_submitted **submitted, struct elmer_error *error)
 {
     *submitted = NULL;
-    return submit(elmer, submission, timeout_ms, (void **)submitted, NULL, error);
+    return submit(elmer, submission, false, timeout_ms, (void **)submitted, NULL, error);
+}
+
+int client_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                  struct elmer_submitted **submitted, struct elmer_error *error)
+{
+    *submitted = NULL;
+    return submit(elmer, submission, true, timeout_ms, (void **)submitted, NULL, error);
 }
 
 int elmer_submit_begin(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                        struct elmer_call **call, struct elmer_error *error)
 {
     *call = NULL;
-    return submit(elmer, submission, timeout_ms, NULL, call, error);
+    return submit(elmer, submission, false, timeout_ms, NULL, call, error);
 }
 
 struct elmer_submitted *elmer_call_submitted(struct elmer_call *call)
@@ -475,7 +224,14 @@ static int rehearse(struct elmer *elmer, const struct elmer_submission *submissi
                     struct elmer_call **begun, struct elmer_error *error)
 {
     const struct client_call call = {.take = take_rehearsed, .data = calloc(1, sizeof(struct rehearsal))};
+    struct client_notices *notices;
+    int result = make_notices(elmer, submission, &notices, error); /* what it would need for them, too */
 
+    client_notices_destroy(notices);
+    if (result != ELMER_OK) {
+        free(call.data);
+        return result;
+    }
     return ask(elmer, WIRE_rehearse, submission, &call, free_rehearsed, timeout_ms, answer, begun, error);
 }
 

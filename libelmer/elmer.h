@@ -80,8 +80,8 @@ struct elmer_submission {
     bool keep_never;                     /* when what it waits for cannot happen any more it stays in the queue, and is not cancelled */
     const char *tasks;                   /* an array of jobs with these indices, like "1-1000%8" for 8 at a time; NULL: one job */
     bool notice;                         /* run it beside the queue, without a processor, on the host where it is submitted, for a minute at most */
-    const char *mail_at;                 /* for people: at what its notices send mail, like "end,fail"; NULL: at nothing */
-    const char *notify;                  /* the same: what one of them runs when it has ended; NULL: nothing */
+    const char *mail_at;                 /* at what its user gets mail: begin, end, fail, like "end,fail"; NULL: at nothing */
+    const char *notify;                  /* a line of shell that runs here, when it has ended; NULL: none */
     const char *lines;                   /* of an array: a line of text for each task, {} is that and {1} {2} its columns; NULL: none */
     const char *terminal;                /* "pty": its command has a terminal (eattach(1)); "keep": which stays while nobody looks; NULL: none */
     uint64_t memory_bytes;               /* of memory for each processor, which its host must have left; 0: none is asked for */
@@ -97,11 +97,26 @@ struct elmer_submitted {
     const char *reason;       /* why it waits, for people; may be "" */
     const char *const *hosts; /* allocated, each once */
     size_t nhosts;
+    const char *untold; /* for people: why nobody is told, of a job with mail_at or notify; "": its user will be */
 };
-/* The job is on elmer's disk when this returns ELMER_OK. Free the answer. */
+/* The job is on elmer's disk when this returns ELMER_OK, and so is what mail_at and notify ask for, if untold is "".
+ * Free the answer. */
 int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                  struct elmer_submitted **submitted, struct elmer_error *error);
 void elmer_submitted_free(struct elmer_submitted *submitted);
+
+/* Zero-initialise. */
+struct elmer_notices {
+    const char *mail_at;            /* mail at these: begin, end and fail, like "end,fail"; NULL: none */
+    const char *notify;             /* a line of shell that runs when the job has ended; NULL: none */
+    const char *dir;                /* where it runs, absolute; NULL: the current directory */
+    const char *const *environment; /* NAME=VALUE, of what tells; NULL: none */
+};
+/* Have the user told of a job of his that has been submitted, on this host: what elmer_submit() does by itself for one
+ * with mail_at or notify, for one whose answer was untold, or that asked for nothing. The begin and the end of a job
+ * are told by one each; the same call again changes nothing. */
+int elmer_notify(struct elmer *elmer, uint64_t job, const struct elmer_notices *notices, int timeout_ms,
+                 struct elmer_error *error);
 
 struct elmer_rehearsed {
     const char *state;        /* that the job would have at once: queued, or starting */
@@ -353,6 +368,8 @@ struct elmer_call *elmer_next_ended(struct elmer *elmer);
 /* Begin what the function without _begin does. The arguments may go when this returns. ELMER_OK: *call is to be freed;
  * else it is NULL, nothing was begun, and error says why: ELMER_USAGE, ELMER_REFUSED, ELMER_FAILED. */
 int elmer_submit_begin(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                       struct elmer_call **call, struct elmer_error *error);
+int elmer_notify_begin(struct elmer *elmer, uint64_t job, const struct elmer_notices *notices, int timeout_ms,
                        struct elmer_call **call, struct elmer_error *error);
 int elmer_rehearse_begin(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                          struct elmer_call **call, struct elmer_error *error);

@@ -166,6 +166,15 @@ static void test_a_notice_is_refused(void **data)
     assert_string_equal(w->stdout_text, "42\n");
     assert_non_null(strstr(w->stderr_text, "esubmit: job 42 is submitted and goes on, but nobody will be told of its "
                                            "end: too many\n"));
+    RUN(w, "esubmit", "--mail-at", "begin,end", "/bin/true"); /* the end is not tried then */
+    expect_job(w, "begin,end", "");
+    m = expect_notice(w, "start:42");
+    error.id = m.id;
+    peer_send(&w->elmer, &error);
+    wire_message_fini(&m);
+    assert_int_equal(finish(w), 1);
+    assert_string_equal(w->stdout_text, "42\n");
+    assert_non_null(strstr(w->stderr_text, "nobody will be told of its begin and its end: too many\n"));
 }
 
 /* With -w the job is waited for all the same. */

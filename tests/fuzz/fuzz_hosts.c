@@ -11,7 +11,7 @@
 #include "client/common.h"
 #include "client/look.h"
 #include "lib/base/str.h"
-#include "libelmer/elmer.h"
+#include "libelmer/client.h"
 #include "libelmer/elmer_reg.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -51,15 +51,31 @@ void elmer_submitted_free(struct elmer_submitted *answer)
     (void)answer;
 }
 
-int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
-                 struct elmer_submitted **answer, struct elmer_error *error)
+static int refuse(const struct elmer_submission *submission, struct elmer_error *error)
 {
-    (void)elmer;
-    (void)timeout_ms;
-    (void)answer;
     check_submission(submission);
     submitted++;
     (void)snprintf(error->text, sizeof(error->text), "not sent");
+    return ELMER_REFUSED;
+}
+
+int client_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                  struct elmer_submitted **answer, struct elmer_error *error)
+{
+    (void)elmer, (void)timeout_ms, (void)answer;
+    return refuse(submission, error);
+}
+
+const char *client_sendmail(const char *chosen)
+{
+    return chosen;
+}
+
+/* Nothing is accepted that it could be about. */
+int client_notify(struct elmer *elmer, uint64_t job, const struct elmer_notices *asked, int timeout_ms,
+                  const char **missed, struct elmer_error *error)
+{
+    (void)elmer, (void)job, (void)asked, (void)timeout_ms, (void)missed, (void)error;
     return ELMER_REFUSED;
 }
 
@@ -71,8 +87,8 @@ void elmer_rehearsed_free(struct elmer_rehearsed *answer)
 int elmer_rehearse(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                    struct elmer_rehearsed **answer, struct elmer_error *error)
 {
-    (void)answer;
-    return elmer_submit(elmer, submission, timeout_ms, NULL, error);
+    (void)elmer, (void)timeout_ms, (void)answer;
+    return refuse(submission, error);
 }
 
 /* What elmer_register() would ask where there is no ELMER_HOSTS: nobody is there. */
