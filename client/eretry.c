@@ -17,7 +17,6 @@
 #include "client/refs.h"
 #include "client/script.h"
 #include "lib/base/str.h"
-#include "lib/job/fields.h"
 #include "lib/job/lines.h"
 #include "lib/job/tasks.h"
 #include "libelmer/client.h"
@@ -89,16 +88,6 @@ static int parse(struct request *request, int argc, char **argv)
 
 /* ---- the submission ---- */
 
-/* With a NULL at its end, to be freed. */
-static const char **list_of(const struct wire_strs *strs)
-{
-    const char **list = must(calloc(strs->count + 1, sizeof(*list)));
-
-    if (strs->count > 0)
-        memcpy(list, strs->items, strs->count * sizeof(*list));
-    return list;
-}
-
 static int take_script(struct request *request, struct elmer_submission *s)
 {
     const char *const *arguments;
@@ -128,20 +117,6 @@ static int take_notices(const struct elmer_submission *s, struct notices *notice
     if (s->notify && *s->notify && !notices_command(notices, s->notify))
         return EXIT_USAGE;
     return notices_check(notices);
-}
-
-static void fill(const struct wire_submit *from, struct elmer_submission *s)
-{
-#define PLAIN_ASKED(name, type, core, since, shown, line, seen, json, option, ...)                                     \
-    JOB_IF(PLAIN, option, s->name = JOB_CAST(option, from->name);)
-    JOB_FIELDS(PLAIN_ASKED, JOB_NONE, JOB_NONE)
-#undef PLAIN_ASKED
-    s->name = from->name;
-    s->dir = from->dir;
-    s->output = *from->output ? from->output : NULL;
-    s->errors = *from->errors ? from->errors : NULL;
-    s->umask = (int)from->umask | ELMER_UMASK_SET;
-    s->keep_never = false; /* it waits for nothing: that has been */
 }
 
 /* For people; the id for programs is on stdout. */
@@ -270,30 +245,25 @@ static int submit_tasks(struct elmer *elmer, struct elmer_submission *s, const s
 static int retry(struct elmer *elmer, struct request *request, const struct again *again)
 {
     struct elmer_error error = {{0}};
-    struct elmer_submission s = {.umask = -1};
+    struct elmer_submission *asked, s;
     struct notices notices = {.environment = &request->environment};
-    struct wire_message asked;
-    int result = client_asked(elmer, again->id, ANSWER_MS, &asked, &error), code;
-    const char **words = list_of(&asked.u.asked.command), **hosts = list_of(&asked.u.asked.hosts);
+    int result = elmer_asked(elmer, again->id, ANSWER_MS, &asked, &error), code;
 
-    if (result != ELMER_OK) {
-        code = say_result(result, &error);
-    } else {
-        fill(&asked.u.submit, &s);
-        s.command = words;
-        s.hosts = asked.u.asked.hosts.count > 0 ? hosts : NULL;
-        s.environment = (const char *const *)request->environment.items;
-        code = take_script(request, &s);
-        if (code < 0)
-            code = take_notices(&s, &notices);
-        if (code < 0)
-            code = again->is_array ? submit_tasks(elmer, &s, &notices, again, asked.u.asked.lines)
-                                   : submit(elmer, &s, &notices, again, 1);
-    }
+    if (result != ELMER_OK)
+        return say_result(result, &error);
+    s = *asked;
+    s.environment = (const char *const *)request->environment.items;
+    s.after = NULL; /* that has been */
+    s.keep_never = false;
+    s.tasks = s.lines = NULL;
+    code = take_script(request, &s);
+    if (code < 0)
+        code = take_notices(&s, &notices);
+    if (code < 0)
+        code = again->is_array ? submit_tasks(elmer, &s, &notices, again, asked->lines ? asked->lines : "")
+                               : submit(elmer, &s, &notices, again, 1);
     notices_fini(&notices);
-    free(words);
-    free(hosts);
-    wire_message_fini(&asked);
+    elmer_asked_free(asked);
     return code;
 }
 

@@ -253,10 +253,6 @@ int client_reach_terminal(struct elmer *elmer, uint64_t job, int timeout_ms, str
 /* The environment of a job with a terminal, which says so there, for who signs it: *environment is to be freed. Returns
  * an enum elmer_result. */
 int client_terminal(const struct elmer_submission *submission, const char ***environment, struct elmer_error *error);
-/* What was asked for when the job was submitted, without environment, token and ticket: a message to be ended by
- * wire_message_fini() in any case. Returns an enum elmer_result. */
-int client_asked(struct elmer *elmer, uint64_t job, int timeout_ms, struct wire_message *asked,
-                 struct elmer_error *error);
 /* Fill in the text and return result. */
 int client_error(struct elmer_error *error, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -137,6 +137,12 @@ int elmer_rehearse(struct elmer *elmer, const struct elmer_submission *submissio
                    struct elmer_rehearsed **rehearsed, struct elmer_error *error);
 void elmer_rehearsed_free(struct elmer_rehearsed *rehearsed);
 
+/* What was asked for when a job of the caller's was submitted, without environment and token, which are not kept: NULL.
+ * Of a task that is what was asked for its array. Free the answer. */
+int elmer_asked(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_submission **asked,
+                struct elmer_error *error);
+void elmer_asked_free(struct elmer_submission *asked);
+
 struct elmer_processor {
     const char *host;
     unsigned cpu;
@@ -371,6 +377,8 @@ int elmer_submit_begin(struct elmer *elmer, const struct elmer_submission *submi
                        struct elmer_call **call, struct elmer_error *error);
 int elmer_notify_begin(struct elmer *elmer, uint64_t job, const struct elmer_notices *notices, int timeout_ms,
                        struct elmer_call **call, struct elmer_error *error);
+int elmer_asked_begin(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_call **call,
+                      struct elmer_error *error);
 int elmer_rehearse_begin(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                          struct elmer_call **call, struct elmer_error *error);
 int elmer_query_begin(struct elmer *elmer, bool running, bool queued, const uint64_t *ids, size_t nids, int timeout_ms,
@@ -410,6 +418,7 @@ int elmer_call_result(const struct elmer_call *call, struct elmer_error *error);
  * this kind. */
 struct elmer_submitted *elmer_call_submitted(struct elmer_call *call);
 struct elmer_rehearsed *elmer_call_rehearsed(struct elmer_call *call);
+struct elmer_submission *elmer_call_asked(struct elmer_call *call);
 struct elmer_jobs *elmer_call_jobs(struct elmer_call *call);
 struct elmer_explained *elmer_call_explained(struct elmer_call *call);
 struct elmer_host_list *elmer_call_hosts(struct elmer_call *call);
