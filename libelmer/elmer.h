@@ -351,6 +351,20 @@ int elmer_release_tasks(struct elmer *elmer, uint64_t array, const char *tasks, 
                         struct elmer_error *text, struct elmer_error *error);
 int elmer_top_tasks(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms, struct elmer_error *text,
                     struct elmer_error *error);
+/* tasks NULL: all. Each gets the signal by itself, in their order, as far as it runs; a failure other than that it does
+ * not ends that. */
+int elmer_signal_tasks(struct elmer *elmer, uint64_t array, const char *tasks, int number, int timeout_ms,
+                       struct elmer_error *text, struct elmer_error *error);
+
+struct elmer_ids {
+    const uint64_t *items;
+    size_t count;
+};
+/* The ids of these tasks, or of all (NULL), in the order of their indices, whether they are started or not: for
+ * elmer_query() and the like. Free the answer. */
+int elmer_task_ids(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms, struct elmer_ids **ids,
+                   struct elmer_error *error);
+void elmer_ids_free(struct elmer_ids *ids);
 
 /* ---- in a program with an event loop of its own ----
  *
@@ -396,6 +410,10 @@ int elmer_read_output_begin(struct elmer *elmer, uint64_t job, uint32_t rank, bo
                             int timeout_ms, struct elmer_call **call, struct elmer_error *error);
 int elmer_signal_begin(struct elmer *elmer, uint64_t job, int number, int timeout_ms, struct elmer_call **call,
                        struct elmer_error *error);
+int elmer_signal_tasks_begin(struct elmer *elmer, uint64_t array, const char *tasks, int number, int timeout_ms,
+                             struct elmer_call **call, struct elmer_error *error);
+int elmer_task_ids_begin(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms,
+                         struct elmer_call **call, struct elmer_error *error);
 /* Also for one job. At most 48 of these are outstanding. */
 int elmer_wait_any_begin(struct elmer *elmer, const uint64_t *ids, size_t nids, int timeout_ms,
                          struct elmer_call **call, struct elmer_error *error);
@@ -422,6 +440,7 @@ struct elmer_submission *elmer_call_asked(struct elmer_call *call);
 struct elmer_jobs *elmer_call_jobs(struct elmer_call *call);
 struct elmer_explained *elmer_call_explained(struct elmer_call *call);
 struct elmer_host_list *elmer_call_hosts(struct elmer_call *call);
+struct elmer_ids *elmer_call_ids(struct elmer_call *call);
 struct elmer_part *elmer_call_part(struct elmer_call *call);
 /* elmer's answer for people to cancel, kill, hold, release, top and signal; "": none. It lives as long as the call. */
 const char *elmer_call_text(const struct elmer_call *call);
