@@ -10,10 +10,10 @@
 
 #include "client/common.h"
 #include "client/filter.h"
-#include "client/print_json.h"
 #include "client/table.h"
 #include "client/words.h"
 #include "lib/base/bytes.h"
+#include "libelmer/client.h"
 
 enum { LEVELS_MAX = 16, BEFORE_MAX = 7 /* columns */, COLUMNS_MAX = BEFORE_MAX + LEVELS_MAX + 1, SMALL = 48 };
 
@@ -23,16 +23,6 @@ struct seen {
     const struct elmer_jobs *jobs;
     size_t before; /* columns before those of levels: one more where some job has asked for memory */
 };
-
-/* Its processors there. */
-static size_t share_of(const struct elmer_job *job, const char *host)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < job->nprocessors; i++)
-        count += strcmp(job->processors[i].host, host) == 0;
-    return count;
-}
 
 static double outside(const struct elmer_host *host)
 {
@@ -63,7 +53,7 @@ static char *at_level(const struct seen *seen, const char *host, int level)
     for (size_t i = 0; i < seen->jobs->count; i++) {
         const struct elmer_job *job = &seen->jobs->items[i];
 
-        if (job->level != level || (count = share_of(job, host)) == 0)
+        if (job->level != level || (count = client_share(job, host)) == 0)
             continue;
         fprintf(out, "%s%s %s", between, words_id(id, job), job->user);
         if (count > 1)
@@ -141,64 +131,6 @@ static void show_table(const struct seen *seen, size_t width)
     table_fini(&table);
 }
 
-/* ---- for programs ---- */
-
-static json_t *jobs_array(const struct seen *seen, const char *host)
-{
-    json_t *list = must(json_array());
-
-    for (size_t i = 0; i < seen->jobs->count; i++) {
-        const struct elmer_job *job = &seen->jobs->items[i];
-        size_t count = share_of(job, host);
-
-        if (count > 0)
-            json_array_append_new(list,
-                                  must(json_pack("{s:I, s:s, s:o, s:I}", "id", (json_int_t)job->id, "user", job->user,
-                                                 "level", job->level >= 0 ? json_integer(job->level) : json_null(),
-                                                 "processors", (json_int_t)count)));
-    }
-    return list;
-}
-
-static json_t *bytes_or_null(int64_t bytes)
-{
-    return must(bytes > 0 ? json_integer(bytes) : json_null());
-}
-
-static json_t *asked_or_null(const struct elmer_host *host)
-{
-    return must(host->memory_for_jobs_bytes > 0 ? json_integer((json_int_t)host->memory_asked_bytes) : json_null());
-}
-
-static json_t *share_or_null(double share)
-{
-    return must(share >= 0 ? json_real(share) : json_null());
-}
-
-static json_t *host_object(const struct seen *seen, const struct elmer_host *host)
-{
-    json_t *lacks = must(json_array());
-
-    for (size_t i = 0; i < host->nlacks; i++)
-        json_array_append_new(lacks, must(json_string(host->lacks[i])));
-    return must(json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "host", host->host,
-                          "state", host->state, "processors", (json_int_t)host->processors, "mode", host->mode,
-                          "reason", host->reason, "lacks", lacks, "busy", share_or_null(host->busy), "busy_jobs",
-                          share_or_null(host->busy_jobs), "memory_bytes", bytes_or_null(host->memory_bytes),
-                          "memory_free_bytes", bytes_or_null(host->memory_free_bytes), "memory_for_jobs_bytes",
-                          bytes_or_null((int64_t)host->memory_for_jobs_bytes), "memory_asked_bytes",
-                          asked_or_null(host), "jobs", jobs_array(seen, host->host)));
-}
-
-static void show_json(const struct seen *seen)
-{
-    json_t *list = must(json_array());
-
-    for (size_t i = 0; i < seen->nhosts; i++)
-        json_array_append_new(list, host_object(seen, seen->hosts[i]));
-    print_json("elmer.hosts/1", "hosts", list);
-}
-
 /* ---- asking ---- */
 
 static void collect(struct seen *seen, const struct elmer_host_list *all, const char *list)
@@ -219,6 +151,7 @@ int hosts_show(const char *list, bool json, size_t width)
     struct elmer_jobs *jobs = NULL;
     struct elmer_host_list *hosts = NULL;
     struct seen seen = {.nhosts = 0};
+    char *text = NULL;
     struct elmer *elmer = open_elmer();
     int result;
 
@@ -232,10 +165,11 @@ int hosts_show(const char *list, bool json, size_t width)
         seen.jobs = jobs;
         collect(&seen, hosts, list);
         if (json)
-            show_json(&seen);
+            puts(text = must(client_hosts_json(seen.hosts, seen.nhosts, jobs)));
         else
             show_table(&seen, width);
     }
+    free(text);
     free(seen.hosts);
     elmer_host_list_free(hosts);
     elmer_jobs_free(jobs);

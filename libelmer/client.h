@@ -235,6 +235,10 @@ bool client_jobs_whole(void *jobs);
 const struct wire_job_view *const *client_views(const struct elmer_jobs *jobs);
 /* As elmer_explained_json(), of several. */
 char *client_explained_json(const struct elmer_explained *const *explained, size_t count);
+/* As elmer_host_list_json(), of some of them. */
+char *client_hosts_json(const struct elmer_host *const *hosts, size_t count, const struct elmer_jobs *jobs);
+/* How many processors the job has on that host. */
+size_t client_share(const struct elmer_job *job, const char *host);
 /* client_explain.c: in what messages it has come. */
 const struct wire_message *client_explained_pages(const struct elmer_explained *explained, size_t *count);
 /* Where the courier of a running job on that host listens; it is started if there is none. gone: not at this port any

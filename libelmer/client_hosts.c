@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libelmer/client.h"
 
@@ -118,4 +119,13 @@ struct elmer_host_list *elmer_call_hosts(struct elmer_call *call)
 void elmer_host_list_free(struct elmer_host_list *hosts)
 {
     free_hosts(hosts);
+}
+
+size_t client_share(const struct elmer_job *job, const char *host)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < job->nprocessors; i++)
+        count += strcmp(job->processors[i].host, host) == 0;
+    return count;
 }

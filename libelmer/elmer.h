@@ -306,6 +306,9 @@ struct elmer_host_list {
 /* The hosts of the cluster. The jobs on one are those of elmer_list() with processors there. Free the answer. */
 int elmer_query_hosts(struct elmer *elmer, int timeout_ms, struct elmer_host_list **hosts, struct elmer_error *error);
 void elmer_host_list_free(struct elmer_host_list *hosts);
+/* {"schema":"elmer.hosts/1","hosts":[...]}; malloc'd, NULL when out of memory. Each host names those of the jobs that
+ * have processors there: the running ones of elmer_list(); NULL: none. */
+char *elmer_host_list_json(const struct elmer_host_list *hosts, const struct elmer_jobs *jobs);
 
 struct elmer_part {
     int64_t offset, size; /* of the part; of the whole file now */

@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "libelmer/elmer.h"
 #include "tests/unit/libelmer/client_bed.h"
 #include "tests/unit/peer.h"
@@ -38,6 +41,33 @@ static void send_page(uint64_t id, struct wire_host_view *hosts, size_t count, b
     struct wire_message page = {.type = WIRE_hosts, .id = id, .u.hosts = {.hosts = {hosts, count}, .more = more}};
     peer_send(&channel, &page);
     client_bed_step();
+}
+
+/* What equery --hosts --json prints of both: a job is named by the hosts that it has. */
+static void as_json(const struct elmer_host_list *hosts)
+{
+    static const struct elmer_processor two[] = {{"ws1", 0}, {"ws1", 1}, {"ws3", 0}};
+    const struct elmer_job job[] = {{.id = 7, .user = "alice", .level = 1, .processors = two, .nprocessors = 3},
+                                    {.id = 8, .user = "bob", .level = -1}};
+    const struct elmer_jobs jobs = {.items = job, .count = 2};
+    static const char first[] =
+        "{\"schema\":\"elmer.hosts/1\",\"hosts\":[{\"host\":\"ws1\",\"state\":\"up\",\"processors\":4,"
+        "\"mode\":\"rt\",\"reason\":\"\",\"lacks\":[\"no figures\"],\"busy\":0.5,\"busy_jobs\":0.25,"
+        "\"memory_bytes\":8000,\"memory_free_bytes\":2000,\"memory_for_jobs_bytes\":6000,"
+        "\"memory_asked_bytes\":1000,\"jobs\":[",
+                      named[] = "{\"id\":7,\"user\":\"alice\",\"level\":1,\"processors\":2}",
+                      second[] = "]},{\"host\":\"ws2\",\"state\":\"down\",\"processors\":2,\"mode\":\"\","
+                                 "\"reason\":\"its link is cut\",\"lacks\":[],\"busy\":null,\"busy_jobs\":null,"
+                                 "\"memory_bytes\":null,\"memory_free_bytes\":null,\"memory_for_jobs_bytes\":null,"
+                                 "\"memory_asked_bytes\":null,\"jobs\":[]}]}";
+    char wanted[1500], *text = elmer_host_list_json(hosts, &jobs);
+    (void)snprintf(wanted, sizeof(wanted), "%s%s%s", first, named, second);
+    assert_string_equal(text, wanted);
+    free(text);
+    text = elmer_host_list_json(hosts, NULL);
+    (void)snprintf(wanted, sizeof(wanted), "%s%s", first, second);
+    assert_string_equal(text, wanted);
+    free(text);
 }
 
 /* Two pages, of which the first comes again, because the connection breaks. */
@@ -112,6 +142,7 @@ static void of_two_pages(void **state)
     assert_int_equal(host->memory_bytes, -1);
     assert_int_equal(host->memory_free_bytes, -1);
     assert_int_equal(host->memory_for_jobs_bytes, 0);
+    as_json(hosts);
     elmer_host_list_free(hosts);
     elmer_host_list_free(NULL);
 }
