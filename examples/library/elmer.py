@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """elmer.py - submit a job and wait for it, from Python, by the C library.
 
-elmer.py [-a] [-n NPROCS] [-o FILE] COMMAND [ARG..]   prints the job's id and how it ended; its exit status is the
-job's, 128 and the number of the signal that ended it, or 125: Elmer could not run it to its end
+elmer.py [-a] [-n NPROCS] [-o FILE] [--notify LINE] COMMAND [ARG..]   prints the job's id and how it ended; its exit status is
+the job's, 128 and the number of the signal that ended it, or 125: Elmer could not run it to its end
 
 -a waits in the event loop of asyncio, without a thread, and prints a dot each 200 ms meanwhile.
+--notify has Elmer run a line of shell here when the job has ended, also when elmer.py is not there any more.
 
 Needs libelmer and its header (Debian: libelmer1, libelmer-dev): the members of the structs are read from the header, so that
 they are those of the library that is installed. ELMER_HEADER names another one.
@@ -57,7 +58,7 @@ class Options(ctypes.Structure):
 class Elmer:
     def __init__(self):
         known = structs(os.environ.get("ELMER_HEADER", "/usr/include/elmer.h"))
-        self.submission, self.job = known["elmer_submission"], known["elmer_job"]
+        self.submission, self.submitted, self.job = known["elmer_submission"], known["elmer_submitted"], known["elmer_job"]
         self.error = known["elmer_error"]()
         self.library = ctypes.CDLL("libelmer.so.1", use_errno=True)
         self.handle = ctypes.c_void_p()
@@ -70,17 +71,17 @@ class Elmer:
         if result != OK:
             raise RuntimeError(self.error.text.decode(errors="replace"))
 
-    def submit(self, command, nprocs, output):
-        """The id of the job, which is on elmer's disk then."""
+    def submit(self, command, nprocs, output, notify):
+        """The id of the job, which is on elmer's disk then, and why nobody will be told of its end, or ""."""
         environment = strings([f"{name}={value}" for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")])
         words = strings(command)
         asked = self.submission(nprocs=nprocs, command=words, environment=environment,
-                                output=os.fsencode(output) if output else None)
-        answer = ctypes.POINTER(ctypes.c_uint64)()  # struct elmer_submitted begins with the id
+                                output=os.fsencode(output) if output else None, notify=os.fsencode(notify) if notify else None)
+        answer = ctypes.POINTER(self.submitted)()
         self.check(self.library.elmer_submit(self.handle, ctypes.byref(asked), ASK_MS, ctypes.byref(answer), ctypes.byref(self.error)))
-        job = answer[0]
+        job, untold = answer[0].job, answer[0].untold.decode(errors="replace")
         self.library.elmer_submitted_free(answer)
-        return job
+        return job, untold
 
     def wait(self, job):
         """(state, exit status, signal) of its end."""
@@ -150,18 +151,21 @@ async def wait_and_tick(elmer, job):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage="%(prog)s [-a] [-n NPROCS] [-o FILE] COMMAND [ARG..]")
+    parser = argparse.ArgumentParser(usage="%(prog)s [-a] [-n NPROCS] [-o FILE] [--notify LINE] COMMAND [ARG..]")
     parser.add_argument("-a", action="store_true")
     parser.add_argument("-n", type=int, default=1, metavar="NPROCS")
     parser.add_argument("-o", metavar="FILE")
+    parser.add_argument("--notify", metavar="LINE")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
     options = parser.parse_args()
     if not options.command:
         parser.error("a command is missing")
     try:
         elmer = Elmer()
-        job = elmer.submit(options.command, options.n, options.o)
+        job, untold = elmer.submit(options.command, options.n, options.o, options.notify)
         print(f"job {job}", flush=True)
+        if untold:
+            print(f"elmer.py: {untold}", file=sys.stderr)
         state, status, signal = asyncio.run(wait_and_tick(elmer, job)) if options.a else elmer.wait(job)
         elmer.close()
     except (OSError, RuntimeError) as error:

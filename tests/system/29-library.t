@@ -35,6 +35,11 @@ out=$(as alice 2 "${script[@]}" -n 2 -o /home/alice/out sh -c 'echo $ELMER_NPROC
 like 'a signal too' "$out" 'is done, signal 9$'
 id=$(sed -n '1s/job //p' <<<"$out")
 is 'its output is where it was asked for' "$(on "$(field "$id" 'j["hosts"][0][2:]')" cat /home/alice/out)" 2
+out=$(as alice 2 "${script[@]}" --notify 'echo "$(id -un) $ELMER_JOB_ID $ELMER_EXIT." >/tmp/told' sh -c 'exit 6')
+is 'one whose end is told is no other job' $? 6
+id=$(sed -n '1s/job //p' <<<"$out")
+told() { on 2 grep -qx "alice $id 6[.]" /tmp/told; }
+wait_for 20 'and it is told, where it was submitted' told
 out=$(as alice 2 "${script[@]}" -n 99 true 2>&1)
 is 'what elmer refuses is refused' $? 125
 like 'with a sentence' "$out" '^elmer.py: .*2'
