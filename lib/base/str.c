@@ -142,26 +142,30 @@ bool str_to_u64(const char *text, uint64_t *out)
 
 enum { DISTANCE_MAX = 63 };
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* "Optimal string alignment": nothing is changed within two letters that were swapped. */
 size_t str_distance(const char *a, const char *b)
 {
-    size_t row[DISTANCE_MAX + 1];
+    size_t rows[3][DISTANCE_MAX + 1]; /* of this letter of a, and of the two before it */
     size_t m = strnlen(a, DISTANCE_MAX), n = strnlen(b, DISTANCE_MAX);
 
     for (size_t j = 0; j <= n; j++)
-        row[j] = j;
+        rows[0][j] = j;
     for (size_t i = 1; i <= m; i++) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
 
         row[0] = i;
         for (size_t j = 1; j <= n; j++) {
-            size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-
-            diagonal = row[j];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            row[j] = least(before[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1), least(before[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = least(row[j], earlier[j - 2] + 1);
         }
     }
-    return row[n];
+    return rows[m % 3][n];
 }
 
 int str_unique_token(char *out)

@@ -16,7 +16,7 @@ bool str_valid_utf8(const char *text, size_t length);
 bool str_valid_hostname(const char *name);
 /* Whole string as a decimal; false on sign, garbage, overflow, empty. */
 bool str_to_u64(const char *text, uint64_t *out);
-/* Edit distance, bounded (for "did you mean"). */
+/* How many letters are wrong, missing, too many, or swapped with their neighbour; bounded (for "did you mean"). */
 size_t str_distance(const char *a, const char *b);
 /* 32 hexadecimal digits: 12 of the time in milliseconds, so that those of one time are neighbours in an index, and 20
  * from getrandom(2); out has 33 bytes. 0 or -errno. */

@@ -181,6 +181,14 @@ static void distances(void **state)
     assert_int_equal(str_distance("abc", ""), 3);
     assert_int_equal(str_distance("kitten", "sitting"), 3);
     assert_int_equal(str_distance("levels", "level"), 1);
+    assert_int_equal(str_distance("nmae", "name"), 1); /* neighbours that are swapped */
+    assert_int_equal(str_distance("wyh", "why"), 1);
+    assert_int_equal(str_distance("jsno", "json"), 1);
+    assert_int_equal(str_distance("badcfe", "abcdef"), 3);
+    assert_int_equal(str_distance("abc", "cba"), 2); /* no neighbours */
+    assert_int_equal(str_distance("ca", "abc"), 3);  /* swapped, they stay together */
+    assert_int_equal(str_distance("ba", "a"), 1);
+    assert_int_equal(str_distance("ab", "ba"), 1);
     memset(long_a, 'a', sizeof(long_a));
     memset(long_b, 'b', sizeof(long_b));
     long_a[199] = long_b[199] = '\0';

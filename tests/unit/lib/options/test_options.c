@@ -112,6 +112,7 @@ static void test_faults(void **state)
     says("--check=1", "option '--check' doesn't allow an argument");
     says("--lo", "option '--lo' is ambiguous; possibilities: '--load' '--loaded'");
     says("--confg x", "unrecognized option '--confg'; did you mean '--config'?");
+    says("--laod", "unrecognized option '--laod'; did you mean '--load'?");
     says("--other", "unrecognized option '--other'");
     memset(word + 2, 'x', 350);
     type(word);
