@@ -63,18 +63,40 @@ static const char *in_words(long ms, char *text, size_t size)
     return text;
 }
 
+/* ", such as 2s, 5m or 1h": those that are between these bounds. */
+static const char *examples(long min_ms, long max_ms, char *text, size_t size)
+{
+    static const struct {
+        const char *word;
+        long ms;
+    } all[] = {{"500ms", 500}, {"2s", 2000}, {"5m", 300000}, {"1h", 3600000}, {"7d", 604800000}};
+    const char *fit[sizeof(all) / sizeof(*all)] = {NULL};
+    size_t count = 0, used = 0;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        if (all[i].ms >= min_ms && all[i].ms <= max_ms)
+            fit[count++] = all[i].word;
+    text[0] = '\0';
+    for (size_t i = 0; i < count && used < size; i++) {
+        const char *before = i == 0 ? ", such as " : i + 1 < count ? ", " : " or ";
+
+        used += (size_t)snprintf(text + used, size - used, "%s%s", before, fit[i]);
+    }
+    return text;
+}
+
 int ini_parse_duration_ms(const char *value, long min_ms, long max_ms, long *out, struct err *err)
 {
     char *end;
     double number, ms;
-    char from[32], to[32];
+    char from[32], to[32], such[64];
 
     number = strtod(value, &end);
     ms = round(number * (double)unit_ms(end));
     if (*value < '0' || *value > '9' || strspn(value, "0123456789.") != (size_t)(end - value) || unit_ms(end) == 0 ||
         ms < (double)min_ms || ms > (double)max_ms)
-        return err_set(err, -EINVAL, "must be a time from %s to %s, such as 500ms, 2s, 5m, 1h or 7d",
-                       in_words(min_ms, from, sizeof(from)), in_words(max_ms, to, sizeof(to)));
+        return err_set(err, -EINVAL, "must be a time from %s to %s%s", in_words(min_ms, from, sizeof(from)),
+                       in_words(max_ms, to, sizeof(to)), examples(min_ms, max_ms, such, sizeof(such)));
     *out = (long)ms;
     return 0;
 }

@@ -436,6 +436,18 @@ static void values(void **state)
     assert_true(ini_parse_duration_ms("1.5s", 0, 9999, &n, NULL) == 0 && n == 1500);
     assert_true(ini_parse_duration_ms("5m", 0, 999999, &n, NULL) == 0 && n == 300000);
     assert_true(ini_parse_duration_ms("1h", 0, 3600000, &n, NULL) == 0 && n == 3600000);
+    err_clear(&err);
+    assert_int_equal(ini_parse_duration_ms("1y", 1000, 30L * 86400000, &n, &err), -EINVAL);
+    assert_string_equal(err.text, "must be a time from 1s to 30d, such as 2s, 5m, 1h or 7d");
+    err_clear(&err); /* examples are within the bounds */
+    assert_int_equal(ini_parse_duration_ms("0", 1000, 60000, &n, &err), -EINVAL);
+    assert_string_equal(err.text, "must be a time from 1s to 1m, such as 2s");
+    err_clear(&err);
+    assert_int_equal(ini_parse_duration_ms("1d", 500, 2000, &n, &err), -EINVAL);
+    assert_string_equal(err.text, "must be a time from 500ms to 2s, such as 500ms or 2s");
+    err_clear(&err);
+    assert_int_equal(ini_parse_duration_ms("1d", 1, 100, &n, &err), -EINVAL);
+    assert_string_equal(err.text, "must be a time from 1ms to 100ms");
     assert_true(ini_parse_bool("yes", &b, NULL) == 0 && b == 1);
     assert_true(ini_parse_bool("off", &b, NULL) == 0 && b == 0);
     err_clear(&err);
