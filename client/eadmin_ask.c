@@ -10,6 +10,7 @@
 
 #include "client/host_pages.h"
 #include "client/print_json.h"
+#include "client/refs.h"
 #include "client/table.h"
 #include "lib/base/clock.h"
 #include "libelmer/client.h"
@@ -108,39 +109,56 @@ void eadmin_note(const char *what, const char *host, const char *text)
 
 /* ---- jobs ---- */
 
-static struct wire_message job_request(bool hold, uint64_t id)
+/* Of an array, all of it or some tasks. */
+static int tell_job(struct elmer *elmer, const struct ref *ref, bool hold)
 {
     struct wire_message request = {.type = hold ? WIRE_hold : WIRE_release};
+    const char *tasks = ref->tasks && strcmp(ref->tasks, "*") != 0 ? ref->tasks : "";
 
-    if (hold)
-        request.u.hold.job = id;
-    else
-        request.u.release.job = id;
-    return request;
+    if (hold) {
+        request.u.hold.job = ref->id;
+        request.u.hold.tasks = tasks;
+    } else {
+        request.u.release.job = ref->id;
+        request.u.release.tasks = tasks;
+    }
+    return eadmin_done(elmer, &request);
 }
 
-static int for_jobs(int argc, char **argv, bool hold)
+static int tell_jobs(const struct ref *refs, size_t count, bool hold)
 {
-    int code = parse_none(argc, argv, "the id of a job"), worst = EXIT_DONE;
-    struct elmer *elmer;
-    uint64_t id;
+    struct elmer *elmer = open_elmer();
+    int worst = EXIT_DONE;
 
-    if (code >= 0)
-        return code;
-    for (int i = optind; i < argc; i++)
-        if (!parse_id(argv[i], &id))
-            return EXIT_USAGE;
-    elmer = open_elmer();
     if (!elmer)
         return EXIT_REFUSED;
-    for (int i = optind; i < argc && worst != EXIT_UNREACHABLE; i++) {
-        struct wire_message request = job_request(hold, parse_id(argv[i], &id) ? id : 0);
+    for (size_t i = 0; i < count && worst != EXIT_UNREACHABLE; i++) {
+        int code = tell_job(elmer, &refs[i], hold);
 
-        code = eadmin_done(elmer, &request);
         worst = code > worst || code == EXIT_UNREACHABLE ? code : worst;
     }
     elmer_close(elmer);
     return finish_output(worst);
+}
+
+static int for_jobs(int argc, char **argv, bool hold)
+{
+    int code = parse_none(argc, argv, "the id of a job");
+    size_t count = 0;
+    struct ref *refs;
+
+    if (code >= 0)
+        return code;
+    refs = must(calloc((size_t)(argc - optind), sizeof(*refs)));
+    while (code < 0 && optind + (int)count < argc) {
+        if (!ref_parse(argv[optind + (int)count], &refs[count]))
+            code = EXIT_USAGE;
+        count++;
+    }
+    if (code < 0)
+        code = tell_jobs(refs, count, hold);
+    refs_fini(refs, count);
+    return code;
 }
 
 int eadmin_hold(int argc, char **argv)

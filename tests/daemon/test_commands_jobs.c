@@ -333,6 +333,42 @@ static void test_verbs(void **data)
     expect_usage(w, "the id of a job is missing");
 }
 
+/* The same of eadmin: tasks, too. */
+static void test_admin_verbs(void **data)
+{
+    static const struct {
+        const char *id, *tasks;
+    } table[] = {{"57", ""}, {"57[3]", "3"}, {"57[3-9,12]", "3-9,12"}, {"57[*]", ""}};
+    struct world *w = *data;
+    struct wire_message message;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        RUN(w, "eadmin", "hold", table[i].id);
+        accept_command(w);
+        message = peer_expect(&w->elmer, WIRE_hold);
+        assert_int_equal(message.u.hold.job, 57);
+        assert_string_equal(message.u.hold.tasks, table[i].tasks);
+        answer_done(w, message.id, "held");
+        wire_message_fini(&message);
+        assert_int_equal(finish(w), 0);
+        assert_string_equal(w->stdout_text, "held\n");
+    }
+    RUN(w, "eadmin", "release", "5", "57[3]");
+    accept_command(w);
+    for (int i = 0; i < 2; i++) {
+        message = peer_expect(&w->elmer, WIRE_release);
+        assert_int_equal(message.u.release.job, i == 0 ? 5 : 57);
+        assert_string_equal(message.u.release.tasks, i == 0 ? "" : "3");
+        answer_done(w, message.id, "");
+        wire_message_fini(&message);
+    }
+    assert_int_equal(finish(w), 0);
+    RUN(w, "eadmin", "hold", "5", "57[3");
+    expect_usage(w, "has no ] at its end");
+    RUN(w, "eadmin", "release", "x");
+    expect_usage(w, "'x' is no job id");
+}
+
 #define WITH_ELMER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -341,6 +377,7 @@ int main(void)
         WITH_ELMER(test_after),       WITH_ELMER(test_after_usage),  WITH_ELMER(test_wait),
         WITH_ELMER(test_large_array), WITH_ELMER(test_wait_any),     WITH_ELMER(test_wait_restart),
         WITH_ELMER(test_wait_time),   WITH_ELMER(test_wait_unknown), WITH_ELMER(test_verbs),
+        WITH_ELMER(test_admin_verbs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
