@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/str.h"
 #include "libelmer/client.h"
 
@@ -141,15 +142,10 @@ int exit_code(int result)
     return EXIT_REFUSED;
 }
 
-int say_result(int result, const struct elmer_error *error)
-{
-    if (result == ELMER_USAGE)
-        return usage_error("%s", error->text);
-    say("%s", error->text);
-    return exit_code(result);
-}
+enum { TOLD_AFTER_MS = 500 }; /* libelmer has looked for so long before it says so */
 
 static bool waiting_said;
+static int64_t waiting_since_ms;
 
 /* A call that is made again and again says it once. */
 static void say_waiting(const char *why, void *data)
@@ -158,6 +154,7 @@ static void say_waiting(const char *why, void *data)
     if (!waiting_said)
         say("%s; waiting for it", why);
     waiting_said = true;
+    waiting_since_ms = mono_ms(mono_now()) - TOLD_AFTER_MS;
 }
 
 bool waiting_was_said(void)
@@ -166,6 +163,17 @@ bool waiting_was_said(void)
 
     waiting_said = false;
     return said;
+}
+
+int say_result(int result, const struct elmer_error *error)
+{
+    if (result == ELMER_USAGE)
+        return usage_error("%s", error->text);
+    if (result == ELMER_UNREACHABLE && waiting_said)
+        say("%s; given up after %lld s", error->text, (long long)(mono_ms(mono_now()) - waiting_since_ms + 500) / 1000);
+    else
+        say("%s", error->text);
+    return exit_code(result);
 }
 
 /* Not to scripts, which may take it for an error: nothing is wrong. */

@@ -32,7 +32,8 @@ int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* What options_next() has returned and the command does not know itself: help, version, errors. Returns the exit code.
  */
 int common_option(int c, char **argv);
-/* Say the error of a call and return the exit code for it. */
+/* Say the error of a call and return the exit code for it; when it has been said that elmer is waited for, for how long
+ * it was. */
 int say_result(int result, const struct elmer_error *error);
 int exit_code(int result);
 /* The handle; ELMER_SOCKET in the environment names another socket. NULL: it has said why. */

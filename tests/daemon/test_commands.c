@@ -210,6 +210,8 @@ static void test_unreachable(void **data)
     assert_int_equal(finish(w), 4);
     assert_non_null(strstr(w->stderr_text, w->socket));
     assert_non_null(strstr(w->stderr_text, "No such file"));
+    assert_non_null(strstr(w->stderr_text, "; waiting for it\n"));
+    assert_non_null(strstr(w->stderr_text, "; given up after ")); /* no line twice */
     w->listening = peer_listen(w->socket);
 }
 
