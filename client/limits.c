@@ -15,14 +15,19 @@
 
 enum {
     WARNING_MAX_S = 366 * 86400,
+    NUMBER_MAX = 366 * 1440, /* minutes of the longest time */
     MESH_SIDE_MAX = 65536,
     POLL_SLEEP_MAX_US = 10000 /* of yield/wait.h */
 };
 
 bool limit_time(const char *option, const char *text, uint64_t *ms)
 {
-    uint64_t seconds = moment_span_s(text);
+    uint64_t seconds = moment_span_s(text), number;
 
+    if (seconds == 0 && str_to_u64(text, &number) && number > 0 && number <= NUMBER_MAX) {
+        usage_error("%s %s: seconds or minutes? Write %ss or %sm", option, text, text, text);
+        return false;
+    }
     if (seconds == 0) {
         usage_error("%s %s: want a time like 2h30m or 45s, with d, h, m and s, from 1s to 366d", option, text);
         return false;

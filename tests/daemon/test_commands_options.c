@@ -70,7 +70,7 @@ static void test_limits(void **data)
         assert_true(message.u.submit.requeue || !table[i].again);
         wire_message_fini(&message);
     }
-    REFUSED(w, "want a time like 2h30m", "esubmit", "-t", "30", "x");
+    REFUSED(w, "--time 30: seconds or minutes? Write 30s or 30m", "esubmit", "-t", "30", "x");
     REFUSED(w, "want a time like 2h30m", "esubmit", "-t", "0s", "x");
     REFUSED(w, "want a time like 2h30m", "esubmit", "-t", "30m2h", "x");
     REFUSED(w, "want a time like 2h30m", "esubmit", "-t", "367d", "x");
