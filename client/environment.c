@@ -85,6 +85,11 @@ bool environment_add(struct environment *environment, const char *argument)
         usage_error("-v '%s' names no variable; give -v NAME or -v NAME=VALUE", argument);
         return false;
     }
+    if (strcspn(argument, " \t\n") < length) {
+        usage_error("-v '%s': the name of a variable has no blanks; give -v NAME or -v NAME=VALUE, one -v for each",
+                    argument);
+        return false;
+    }
     if (is_in(reserved, argument, length)) {
         usage_error("-v %.*s: Elmer sets this variable itself, on the host where the job runs", (int)length, argument);
         return false;

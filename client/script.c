@@ -261,31 +261,54 @@ static int read_script(struct script *script, int fd)
     return file_read_fd(fd, SCRIPT_MAX_BYTES, &script->text, &script->size);
 }
 
+/* The text of a file; relative to dir. false: there is none, or it cannot be a script. */
+static bool read_file(struct script *script, const char *dir, const char *name)
+{
+    char *path = name[0] == '/' || !dir ? must(strdup(name)) : must(str_format("%s/%s", dir, name));
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    bool done;
+
+    free(path);
+    if (fd < 0)
+        return false; /* it may be there where the job runs */
+    done = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && read_script(script, fd) == 0;
+    close(fd);
+    return done;
+}
+
+static bool names_interpreter(const struct script *script)
+{
+    return strncmp(script->text, "#!", 2) == 0;
+}
+
 int script_read_file(struct script *script, const char *dir, const char *command)
 {
     const char *slash = strrchr(command, '/');
-    struct stat status;
-    char *path;
-    int fd, result;
+    bool done;
 
     if (!slash || !slash[1])
         return -1;
-    path = command[0] == '/' || !dir ? must(strdup(command)) : must(str_format("%s/%s", dir, command));
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    free(path);
-    if (fd < 0)
-        return -1; /* it may be there where the job runs */
-    result = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read_script(script, fd) : -EINVAL;
-    close(fd);
+    done = read_file(script, dir, command);
     script->place = command;
-    if (result == 0 && !is_script(script->text) && strncmp(script->text, "#!", 2) == 0)
+    if (done && !is_script(script->text) && names_interpreter(script))
         (void)take_directives(script); /* there are none: only to tell of lines that would be */
-    if (result < 0 || !is_script(script->text)) {
+    if (!done || !is_script(script->text)) {
         script_fini(script);
         return -1;
     }
     script->name = must(strdup(slash + 1));
     return complete(script);
+}
+
+bool script_has_lines(const char *dir, const char *name, bool *interpreter)
+{
+    struct script script = {0};
+    bool has = read_file(&script, dir, name) && is_script(script.text);
+
+    *interpreter = has && names_interpreter(&script);
+    script_fini(&script);
+    return has;
 }
 
 int script_read_again(struct script *script, const char *path)
@@ -317,6 +340,18 @@ int script_read_input(struct script *script)
     if (script->size == 0)
         return usage_error("standard input is empty: there is no script");
     return complete(script);
+}
+
+/* The name of a job is shorter than that of a file may be. */
+void script_job_name(const struct script *script, char name[SCRIPT_JOB_NAME])
+{
+    size_t length = strlen(script->name);
+
+    for (length = length < SCRIPT_JOB_NAME ? length : SCRIPT_JOB_NAME - 1;
+         length > 0 && ((unsigned char)script->name[length] & 0xC0) == 0x80;)
+        length--;
+    memcpy(name, script->name, length);
+    name[length] = '\0';
 }
 
 const char *const *script_command(struct script *script, char **arguments)

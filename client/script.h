@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { SCRIPT_MAX_BYTES = 64 << 10 };
+enum { SCRIPT_MAX_BYTES = 64 << 10, SCRIPT_JOB_NAME = 65 };
 
 /* The words of one #ELMER line, NULL at the end. */
 struct directive {
@@ -30,6 +30,8 @@ void script_fini(struct script *script);
  * begins; only names with a '/' are looked at. -1: go on, with or without script; else the exit code: it has said what
  * is wrong. */
 int script_read_file(struct script *script, const char *dir, const char *command);
+/* Whether a file has #ELMER lines, by any name; and whether its first line names an interpreter. */
+bool script_has_lines(const char *dir, const char *name, bool *interpreter);
 /* The same for standard input, which must be a script. */
 int script_read_input(struct script *script);
 /* The command that runs the text with these arguments (NULL at the end), wherever the job runs. It belongs to the
@@ -43,5 +45,7 @@ bool script_is_foreign(const char *const *command);
 /* Any text file, for eretry --script: as script_read_file(), but it must be readable, and needs no #ELMER lines. */
 int script_read_again(struct script *script, const char *path);
 const char *const *script_command(struct script *script, char **arguments);
+/* For a job that has no other name. */
+void script_job_name(const struct script *script, char name[SCRIPT_JOB_NAME]);
 
 #endif

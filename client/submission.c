@@ -379,20 +379,6 @@ static void begin(struct request *request)
     environment_init(&request->environment);
 }
 
-/* The name of a job is shorter than that of a file may be. */
-static void name_script(struct request *request)
-{
-    size_t length = strlen(request->script.name);
-
-    for (length = length < sizeof(request->name) ? length : sizeof(request->name) - 1;
-         length > 0 && ((unsigned char)request->script.name[length] & 0xC0) == 0x80;)
-        length--;
-    memcpy(request->name, request->script.name, length);
-    request->name[length] = '\0';
-    if (!request->submission.name)
-        request->submission.name = request->name;
-}
-
 /* What the options have gathered. */
 static int take_environment(struct request *request)
 {
@@ -406,19 +392,24 @@ static int take_environment(struct request *request)
     return result < 0 ? notices_check(&request->notices) : result;
 }
 
+/* A script is a file with a slash in its name, or one that PATH has. */
+static int read_script(struct request *request, const struct request *typed, const char *command)
+{
+    if (strcmp(command, "-") == 0 && typed->pty.asked)
+        return usage_error("--pty: standard input would be the script and what is typed; give the script as a file");
+    if (strcmp(command, "-") == 0)
+        return script_read_input(&request->script);
+    request->found = hint_find(command, typed->dir, environment_get(&typed->environment, "PATH"));
+    return script_read_file(&request->script, typed->dir, request->found ? request->found : command);
+}
+
 /* typed: what the command line alone says. */
 static int take_all(struct request *request, const struct request *typed, int argc, char **argv, const char *nprocs,
                     char **command)
 {
     struct script *script = &request->script;
-    int result = -1;
+    int result = read_script(request, typed, command[0]);
 
-    if (strcmp(command[0], "-") == 0 && typed->pty.asked)
-        result = usage_error("--pty: standard input would be the script and what is typed; give the script as a file");
-    else if (strcmp(command[0], "-") == 0)
-        result = script_read_input(script);
-    else
-        result = script_read_file(script, typed->dir, command[0]);
     for (size_t i = 0; result < 0 && i < script->ndirectives; i++)
         result = take_directive(request, &script->directives[i]);
     if (result < 0)
@@ -437,13 +428,16 @@ static int take_all(struct request *request, const struct request *typed, int ar
         return result;
     request->submission.command = (const char *const *)command;
     if (!script->text)
-        result = hint_command(command[0], request->dir, environment_get(&request->environment, "PATH"), nprocs != NULL);
+        result = hint_command(command, request->dir, environment_get(&request->environment, "PATH"), nprocs != NULL);
     if (result >= 0)
         return result;
+    hint_interpreter(command, request->dir);
     if (script->text) {
         request->submission.command = script_command(script, command + 1);
         environment_set(&request->environment, SCRIPT_VARIABLE, script->text);
-        name_script(request);
+        script_job_name(script, request->name);
+        if (!request->submission.name)
+            request->submission.name = request->name;
     }
     result = take_environment(request);
     if (result >= 0)
@@ -495,5 +489,6 @@ void request_fini(struct request *request)
     machine_fini(&request->machine);
     free(request->hosts);
     free(request->host_names);
+    free(request->found);
     free(request->dir);
 }

@@ -20,7 +20,8 @@ struct request {
     struct environment environment;
     struct script script;
     char *dir;
-    char name[65]; /* of the script, where no other is given */
+    char name[SCRIPT_JOB_NAME]; /* of the script, where no other is given */
+    char *found;                /* the command, where PATH has it; NULL: it has a slash, or is not here */
     const char **hosts;
     char *host_names; /* what hosts points into */
     struct after_option after;

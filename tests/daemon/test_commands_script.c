@@ -138,19 +138,6 @@ static void test_refused(void **data)
     REFUSED(w, "neither a number of processors", "esubmit", "1.5", "./a");
 }
 
-/* What is certainly no program. */
-static void test_hints(void **data)
-{
-    struct world *w = *data;
-
-    write_script(w, "echo\n", 5);
-    REFUSED(w, "a shell line needs: sh -c '...'", "esubmit", "echo a; echo b");
-    REFUSED(w, "a shell line needs: sh -c '...'", "esubmit", "2", "/bin/echo a >b");
-    REFUSED(w, "a shell line needs: sh -c '...'", "esubmit", "A=1 echo");
-    REFUSED(w, "there is no program 'run.sh' in PATH; did you mean ./run.sh?", "esubmit", "-D", w->dir, "run.sh");
-    REFUSED(w, "did you mean ./run.sh?", "esubmit", "-D", w->dir, "2", "run.sh", "4");
-}
-
 /* ---- scripts ---- */
 
 /* Runs what would run on the host; its output is in text. */
@@ -461,10 +448,10 @@ static void test_idle_later(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_nprocs),    WITH_ELMER(test_refused),      WITH_ELMER(test_hints),
-        WITH_ELMER(test_script),    WITH_ELMER(test_interpreter),  WITH_ELMER(test_script_refused),
-        WITH_ELMER(test_late_line), WITH_ELMER(test_no_line_read), WITH_ELMER(test_input),
-        WITH_ELMER(test_idle),      WITH_ELMER(test_idle_later),
+        WITH_ELMER(test_nprocs),       WITH_ELMER(test_refused),        WITH_ELMER(test_script),
+        WITH_ELMER(test_interpreter),  WITH_ELMER(test_script_refused), WITH_ELMER(test_late_line),
+        WITH_ELMER(test_no_line_read), WITH_ELMER(test_input),          WITH_ELMER(test_idle),
+        WITH_ELMER(test_idle_later),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
