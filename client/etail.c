@@ -89,6 +89,11 @@ static int parse(struct request *request, int argc, char **argv)
 
 /* ---- the job ---- */
 
+static uint64_t first_index(const char *tasks)
+{
+    return strtoull(tasks, NULL, 10);
+}
+
 /* An exit code; -1: request->id is the one that was named. */
 static int find(struct elmer *elmer, struct request *request)
 {
@@ -96,17 +101,15 @@ static int find(struct elmer *elmer, struct request *request)
     size_t count;
     int code = refs_ids(elmer, &request->ref, 1, ANSWER_MS, &ids, &count);
 
-    if (code < 0 && count != 1)
-        code = usage_error("one task at a time: these are %zu", count);
+    if (code < 0 && count != 1 && strcmp(request->ref.tasks, "*") == 0)
+        ids[0] = request->ref.id; /* as the array itself */
+    else if (code < 0 && count != 1)
+        code = usage_error("one task at a time, and these are %zu: name one, like %" PRIu64 "[%" PRIu64 "]", count,
+                           request->ref.id, first_index(request->ref.tasks));
     if (code < 0)
         request->id = ids[0];
     free(ids);
     return code;
-}
-
-static uint64_t first_index(const char *tasks)
-{
-    return strtoull(tasks, NULL, 10);
 }
 
 /* An exit code; -1: *jobs is the one job, to be freed. */

@@ -397,6 +397,33 @@ static void test_nothing(void **data)
     assert_int_equal(finish(w), 3);
 }
 
+/* One task is to be named, and how is said. */
+static void test_array(void **data)
+{
+    static const struct {
+        const char *name, *said;
+        int exit, queries;
+    } table[] = {
+        {"5", "is an array; its tasks write, each for itself: name one, like 5[3]", 3, 1},
+        {"5[*]", "is an array; its tasks write, each for itself: name one, like 5[3]", 3, 2},
+        {"5[4-6]", "one task at a time, and these are 3: name one, like 5[4]", 2, 1},
+    };
+    struct world *w = *data;
+    struct wire_job_view view = job("running", NULL);
+
+    view.tasks = "3-9";
+    view.ntasks = 7;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        RUN(w, "etail", table[i].name);
+        accept_command(w);
+        for (int k = 0; k < table[i].queries; k++)
+            answer_query(w, &view);
+        assert_int_equal(finish(w), table[i].exit);
+        if (!strstr(w->stderr_text, table[i].said))
+            fail_msg("%s: %s", table[i].name, w->stderr_text);
+    }
+}
+
 static void test_usage(void **data)
 {
     static const struct {
@@ -434,6 +461,7 @@ int main(void)
         WITH_ELMER(test_ended_while_the_helper_waits),
         WITH_ELMER(test_no_reader),
         WITH_ELMER(test_nothing),
+        WITH_ELMER(test_array),
         WITH_ELMER(test_usage),
     };
 
