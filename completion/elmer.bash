@@ -30,6 +30,29 @@ _elmer_list() { # WORD..: the last part of a list with commas
     compopt -o nospace 2>/dev/null
 }
 
+_elmer_columns() { # of equery, as it says them of a wrong one
+    equery --format '?' 2>&1 </dev/null | sed -nE 's/.*there are ([a-z, ]+).*/\1/p' | tr ',' ' '
+}
+
+_elmer_waits_for() { # jobs, behind what of them is waited for; bash takes a colon for a word of its own
+    local head='' kinds='' last=$cur
+    [[ $cur != *[,:]* ]] || last=${cur##*[,:]} head=${cur%"${cur##*[,:]}"}
+    case $joined$head in '' | *,) kinds='ok: fail: any: start:' ;; esac
+    mapfile -t COMPREPLY < <(compgen -P "$head" -W "$kinds $(_elmer_jobs)" -- "$last")
+    compopt -o nospace 2>/dev/null
+}
+
+_elmer_value() { # COMMAND: is it the value of an option, no file, and not a word of a job's command?
+    local valued i
+    [[ $before == -* ]] || return 1
+    valued=" $("$1" --help 2>/dev/null | sed -nE '/^ +-[^ ]*( --[^ ]*)? FILE/d; s/^ +(-[A-Za-z0-9]), (--[a-z-]+) [A-Z].*/\1 \2/p; t; s/^ +(--?[A-Za-z][a-z-]*) [A-Z].*/\1/p' | tr '\n' ' ')"
+    [[ $valued == *" $before "* ]] || return 1
+    case $command in esubmit | erun) ;; *) return 0 ;; esac
+    for ((i = 1; i < at - 1; i++)); do
+        [[ ${COMP_WORDS[i]} == [-:@=]* || ${COMP_WORDS[i - 1]} == [:@=] || $valued == *" ${COMP_WORDS[i - 1]} "* ]] || return 1
+    done
+}
+
 _elmer_argument() { # of a command, no option
     case $command in
     ekill | eattach) _elmer_reply "$(_elmer_jobs -r)" ;;
@@ -57,18 +80,29 @@ _elmer_argument() { # of a command, no option
 }
 
 _elmer() {
-    local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${1##*/}
+    local cur=${COMP_WORDS[COMP_CWORD]} before command=${1##*/} at=$COMP_CWORD joined=''
     COMPREPLY=()
+    while ((at > 1)) && [[ ${COMP_WORDS[at]} == [:@] || ${COMP_WORDS[at - 1]} == [:@] ]]; do
+        at=$((at - 1)) joined=:
+    done
+    before=${COMP_WORDS[at - 1]}
+    [[ $cur != [:@] ]] || cur=''
     case $command:$before in
     esubmit:--hosts | eadmin:--hosts | equery:--host | erun:--host) _elmer_list "$(_elmer_hosts)" ;;
     equery:-u | equery:--user | ekill:-u | ekill:--user | ecancel:-u | ecancel:--user | eadmin:--user) mapfile -t COMPREPLY < <(compgen -u -- "$cur") ;;
     equery:--state) _elmer_list starting running ending queued held 'done' cancelled ;;
+    equery:--format) _elmer_list "$(_elmer_columns)" ;;
+    esubmit:--after) _elmer_waits_for ;;
+    esubmit:--signal) [ -n "$joined" ] || { _elmer_reply 'USR1@ USR2@ TERM@ INT@ HUP@' && compopt -o nospace 2>/dev/null; } ;;
+    ekill:-s | ekill:--signal) _elmer_reply USR1 USR2 TERM INT HUP QUIT KILL STOP CONT ;;
     esubmit:--if-never) _elmer_reply cancel keep ;;
     esubmit:--mail-at) _elmer_reply begin end fail end,fail ;;
     esubmit:-D | esubmit:--dir) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
-    esubmit:-o | esubmit:--output | esubmit:-e | esubmit:--error | *:-c | *:--config | *:--script | *:--array-file | eadmin:--restore) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    esubmit:-o | esubmit:--output | esubmit:-e | esubmit:--error | esubmit:-p | esubmit:--machine-hosts | *:-c | *:--config | *:--script | *:--array-file | eadmin:--restore) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     *)
-        if [[ $cur == -* ]]; then
+        if _elmer_value "$1"; then
+            : # nothing that is known here
+        elif [[ $cur == -* ]]; then
             _elmer_reply "$(_elmer_options "$1")"
         else
             _elmer_argument "$1"

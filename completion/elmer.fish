@@ -25,11 +25,43 @@ function __elmer_host_list # what was typed of a list stays before each host
     end
 end
 
+function __elmer_waits_for # jobs, behind what of them is waited for
+    set -l head (commandline -ct | string match -r '^.*[,:]')
+    for job in (__elmer_jobs)
+        echo "$head$job"
+    end
+    string match -q -- '*:' "$head"; and return
+    for kind in ok: fail: any: start:
+        echo "$head$kind"
+    end
+end
+
+function __elmer_columns # of equery, as it says them of a wrong one
+    set -l head (commandline -ct | string match -r '^.*,')
+    for column in (equery --format '?' 2>&1 </dev/null | sed -nE 's/.*there are ([a-z, ]+).*/\1/p' | string split -n ', ')
+        echo "$head$column"
+    end
+end
+
+function __elmer_value # is it the value of an option, no file, of which nothing is known here, and not a word of a job's command?
+    set -l words (commandline -opc)
+    set -l valued ($words[1] --help 2>/dev/null | sed -nE '/^ +-[^ ]*( --[^ ]*)? FILE/d; s/^ +(-[A-Za-z0-9]), (--[a-z-]+) [A-Z].*/\1\n\2/p; t; s/^ +(--?[A-Za-z][a-z-]*) [A-Z].*/\1/p')
+    contains -- $words[-1] $valued; or return 1
+    contains -- (string replace -r '.*/' '' $words[1]) esubmit erun; or return 0
+    set -l before ''
+    for word in $words[2..-2]
+        string match -q -- '-*' $word; or contains -- $before $valued; or return 1
+        set before $word
+    end
+    return 0
+end
+
 function __elmer_after # WORD..: one of them was typed last
     contains -- (commandline -opc)[-1] $argv
 end
 
 for command in esubmit equery ekill ecancel ewait ehold erelease etop etail eretry eattach erun eadmin esim elmer rsd
+    complete -c $command -n __elmer_value -f
     complete -c $command -n 'string match -q -- "-*" (commandline -ct)' -f -a '(__elmer_options)'
 end
 for command in esubmit eadmin
@@ -42,16 +74,20 @@ for command in equery ekill ecancel eadmin
     complete -c $command -n '__elmer_after -u --user' -x -a '(__fish_complete_users)'
 end
 complete -c equery -n '__elmer_after --state' -x -a 'starting running ending queued held done cancelled'
+complete -c equery -n '__elmer_after --format' -x -a '(__elmer_columns)'
+complete -c esubmit -n '__elmer_after --after' -x -a '(__elmer_waits_for)'
+complete -c esubmit -n '__elmer_after --signal' -x -a 'USR1@ USR2@ TERM@ INT@ HUP@'
+complete -c ekill -n '__elmer_after -s --signal' -x -a 'USR1 USR2 TERM INT HUP QUIT KILL STOP CONT'
 complete -c esubmit -n '__elmer_after --if-never' -x -a 'cancel keep'
 complete -c esubmit -n '__elmer_after --mail-at' -x -a 'begin end fail end,fail'
 complete -c esubmit -n '__elmer_after -D --dir' -x -a '(__fish_complete_directories)'
-complete -c ekill -f -a '(__elmer_jobs -r)'
+complete -c ekill -n 'not __elmer_value' -f -a '(__elmer_jobs -r)'
 complete -c eattach -f -a '(__elmer_jobs -r)'
 for command in ecancel ehold erelease etop
     complete -c $command -f -a '(__elmer_jobs -q)'
 end
 for command in equery ewait etail eretry
-    complete -c $command -f -a '(__elmer_jobs)'
+    complete -c $command -n 'not __elmer_value' -f -a '(__elmer_jobs)'
 end
 complete -c eadmin -n 'test (count (commandline -opc)) -eq 1' -f -a '(__elmer_verbs)'
 complete -c eadmin -n 'contains -- (commandline -opc)[2] drain resume remove shutdown reboot doctor' -f -a '(__elmer_hosts)'

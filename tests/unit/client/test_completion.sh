@@ -113,6 +113,24 @@ is 'eretry: all' "$(completes eretry '')" '11 12 21'
 is 'ewait: all' "$(completes ewait '')" '11 12 21'
 is 'esubmit --hosts: hosts' "$(completes esubmit --hosts '')" 'ws1 ws2'
 is 'a list of them' "$(completes esubmit --hosts ws1,)" 'ws1,ws1 ws1,ws2'
+is 'esubmit --after: kinds and jobs' "$(completes esubmit --after '')" 'ok: fail: any: start: 11 12 21'
+is '... behind a kind' "$(completes esubmit --after ok : 1)" '11 12'
+is '... right behind it' "$(completes esubmit --after ok :)" '11 12 21'
+is '... a list' "$(completes esubmit --after ok : 11,)" '11,ok: 11,fail: 11,any: 11,start: 11,11 11,12 11,21'
+is '... of two kinds' "$(completes esubmit --after ok : 11,any : 2)" '21'
+is '... where a colon is no word of its own' "$(completes esubmit --after ok:11,any:2)" 'ok:11,any:21'
+is 'esubmit --signal: signals' "$(completes esubmit --signal US)" 'USR1@ USR2@'
+is '... and nothing behind one' "$(completes esubmit --signal USR1 @ '')" ''
+is 'ekill --signal: signals' "$(completes ekill --signal US)" 'USR1 USR2'
+is 'esubmit -t: nothing' "$(completes esubmit -t '')" ''
+is '... nor for -J behind other options' "$(completes esubmit --each -n 4 --after ok : 11 -J '')" ''
+is '... but for the command of a job' "$(completes esubmit ./prog -t "$dir/bin/equ" | xargs -n 1 | sort -u)" "$dir/bin/equery"
+is 'esubmit -p: files' "$(completes esubmit -p "$dir/bin/equ")" "$dir/bin/equery"
+is 'esim --trace: files' "$(completes esim --trace "$dir/bin/equ")" "$dir/bin/equery"
+is 'ewait -t: nothing' "$(completes ewait -t '')" ''
+columns=$(sed -nE 's/^    \{"([a-z]+)", \{"[A-Z]+".*/\1/p' "$src/client/columns.c" | sort | xargs)
+is 'equery --format: columns' "$(completes equery --format '' | tr ' ' '\n' | sort | xargs)" "$columns"
+is '... a list' "$(completes equery --format id,le)" 'id,level id,levels'
 is 'eadmin: verbs' "$(completes eadmin re)" 'resume remove reboot release'
 is 'eadmin drain: hosts' "$(completes eadmin drain ws)" 'ws1 ws2'
 is 'eadmin hold: jobs' "$(completes eadmin hold '')" '21'
@@ -157,6 +175,12 @@ ewait |11 12 21
 esubmit --hosts |ws1 ws2
 equery --host w|ws1 ws2
 esubmit --if-never |cancel keep
+esubmit --after |11 12 21 any: fail: ok: start:
+ekill --signal US|USR1 USR2
+esubmit -t |
+esubmit --each -J |
+ewait -t |
+equery --format lev|level levels
 eadmin re|reboot release remove resume
 eadmin drain ws|ws1 ws2
 eadmin hold |21
@@ -170,8 +194,19 @@ LINES
         is "$shell: $command --: all long options of --help" "$("${shell}_offers" "$command --" | tr ' ' '\n' | sed 's/^--//' | grep -vxE 'help|version')" "$(of_help "$program")"
     done
 done
-if command -v zsh >/dev/null; then is 'zsh: a list of hosts' "$(zsh_offers 'esubmit --hosts ws1,')" 'ws1 ws2'; fi
-if command -v fish >/dev/null; then is 'fish: a list of hosts' "$(fish_offers 'esubmit --hosts ws1,')" 'ws1,ws1 ws1,ws2'; fi
+if command -v zsh >/dev/null; then
+    is 'zsh: a list of hosts' "$(zsh_offers 'esubmit --hosts ws1,')" 'ws1 ws2'
+    is 'zsh: a job behind its kind' "$(zsh_offers 'esubmit --after ok:11,any:2')" '21'
+    is 'zsh: signals, and an @ behind them' "$(zsh_offers 'esubmit --signal US')" 'USR1 USR2'
+    is 'zsh: the value of an option of the command' "$(zsh_offers "esubmit ./prog -t $dir/bin/equ")" 'equery'
+fi
+if command -v fish >/dev/null; then
+    is 'fish: a list of hosts' "$(fish_offers 'esubmit --hosts ws1,')" 'ws1,ws1 ws1,ws2'
+    is 'fish: a job behind its kind' "$(fish_offers 'esubmit --after ok:11,any:2')" 'ok:11,any:21'
+    is 'fish: signals, and an @ behind them' "$(fish_offers 'esubmit --signal US')" 'USR1@ USR2@'
+    is 'fish: esim --trace: files' "$(fish_offers "esim --trace $dir/bin/equ")" "$dir/bin/equery"
+    is 'fish: the value of an option of the command' "$(fish_offers "esubmit ./prog -t $dir/bin/equ")" "$dir/bin/equery"
+fi
 
 # ---- without an answer ----
 printf '#!/bin/sh\nsleep 60\n' >"$dir/bin/equery"
