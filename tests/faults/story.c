@@ -1,19 +1,4 @@
-/* story.c - see story.h.
- *
- * Four processors on two hosts, one level. `gang` takes three of them, `status` the last one; when they are over,
- * `endless` runs and `late` waits, because it wants all four, and `after` behind it, which has one process, but
- * processors on both hosts. The daemons are restarted. `late` is cancelled, `after` runs; `endless` is killed. `after`
- * is submitted with requeue, and in its markers attempts stand for ranks: each may run once, and the second only where
- * a supervisor has died. `then` waits for `gang` to end well and for `status` to fail, `never` for `status` to end
- * well: it is cancelled. `tasks` is an array of four, two at a time, of which the last is cancelled while all wait:
- * each of the others runs once and is counted once. `lines` is an array with a line for each task, which says of which
- * it is: a task that has another's leaves no marker and fails.
- *
- * `limited` and `again` run beside `endless` until their time is over; then `limited` has ended, and `again`, which
- * asks for that, runs a second time and ends well. `held` is held as soon as it has been submitted, and put before all
- * others: while the daemons are restarted there is a processor for it, and it waits. Released it runs at once, before
- * `late`, so it ends while that waits. It has asked for memory, too. `computes` has its place then: it is ended when it
- * has used the CPU time that it may, and not before. */
+/* story.c - see story.h. What there is to play is in story_plans.c. */
 #include "config.h"
 
 #include "tests/faults/story.h"
@@ -30,56 +15,9 @@
 #include <unistd.h>
 
 #include "libelmer/elmer.h"
+#include "tests/faults/story_plans.h"
 
-/* In the script of a job: from 0 on. */
-#define ATTEMPT "$((${ELMER_TMPDIR##*.} - 1))"
-
-enum { PATIENCE_MS = 20000, STORY_MS = 40000, CLEAN_MS = 5000, LIMIT_MS = 400, CPU_LIMIT_MS = 50 };
-
-static const struct plan {
-    const char *name, *script;
-    uint32_t nprocs;
-    bool each;
-    const char *state, *reason;
-    int exit_status;
-    unsigned ranks;    /* that run */
-    const char *tasks; /* of an array; NULL: none */
-    struct {
-        const char *kind;
-        enum story_job job;
-    } after[2]; /* kind NULL: nothing */
-    bool requeue, limit_requeue;
-    uint64_t time_limit_ms, cpu_limit_ms, memory_bytes;
-    const char *lines; /* of the array */
-} plans[STORY_JOBS] = {
-    [JOB_GANG] = {"gang", "echo gang.$ELMER_RANK >>markers; sleep 0.02", 3, true, "done", "exited", 0, 3},
-    [JOB_STATUS] = {"status", "echo status.0 >>markers; exit 3", 1, false, "done", "exited", 3, 1},
-    [JOB_ENDLESS] = {"endless", "echo endless.0 >>markers; exec sleep 60", 1, false, "done", "killed", -1, 1},
-    [JOB_LIMITED] = {"limited", "echo limited.0 >>markers; exec sleep 60", 1, false, "done", "time-limit", -1, 1,
-                     .time_limit_ms = LIMIT_MS},
-    [JOB_AGAIN] = {"again", "echo again." ATTEMPT " >>markers; [ " ATTEMPT " != 0 ] || exec sleep 60", 1, false, "done",
-                   "exited", 0, 2, .requeue = true, .limit_requeue = true, .time_limit_ms = LIMIT_MS},
-    [JOB_LATE] = {"late", "echo late.$ELMER_RANK >>markers", 4, true, "cancelled", "cancelled", -1, 0},
-    [JOB_AFTER] = {"after", "echo after." ATTEMPT " >>markers", 3, false, "done", "exited", 0, 1, .requeue = true},
-    [JOB_THEN] = {"then",
-                  "echo then.0 >>markers",
-                  1,
-                  false,
-                  "done",
-                  "exited",
-                  0,
-                  1,
-                  NULL,
-                  {{"ok", JOB_GANG}, {"fail", JOB_STATUS}}},
-    [JOB_NEVER] =
-        {"never", "echo never.0 >>markers", 1, false, "cancelled", "never", -1, 0, NULL, {{"ok", JOB_STATUS}}},
-    [JOB_TASKS] = {"tasks", "echo tasks.$ELMER_ARRAY_INDEX >>markers", 1, false, "done", "cancelled", -1, 3, "0-3%2"},
-    [JOB_LINES] = {"lines", "[ {2} = $((ELMER_ARRAY_INDEX - 1)) ] && echo lines.{2} >>markers", 1, false, "done",
-                   "exited", 0, 3, "1-3%2", .lines = "first 0\nsecond 1\nthird 2\n"},
-    [JOB_COMPUTES] = {"computes", "echo computes.0 >>markers; ulimit -t 10; while :; do :; done", 1, false, "done",
-                      "cpu-limit", -1, 1, .cpu_limit_ms = CPU_LIMIT_MS},
-    [JOB_HELD] = {"held", "echo held.0 >>markers", 1, false, "done", "exited", 0, 1, .memory_bytes = 1 << 20},
-};
+enum { PATIENCE_MS = 20000, STORY_MS = 40000, CLEAN_MS = 5000 };
 
 /* ---- the user ---- */
 
@@ -92,7 +30,7 @@ struct user {
 /* For whoever reads the log of a failed point. */
 static void trace(const struct user *user, const char *what, enum story_job job)
 {
-    printf("# %5" PRId64 " ms: %s %s\n", world_now_ms() - user->begin_ms, what, plans[job].name);
+    printf("# %5" PRId64 " ms: %s %s\n", world_now_ms() - user->begin_ms, what, story_plans[job].name);
     fflush(stdout);
 }
 
@@ -104,23 +42,24 @@ static _Noreturn void give_up(struct user *user, const char *what, const struct 
 
 static void submit(struct user *user, enum story_job job)
 {
-    const char *command[] = {"/bin/sh", "-c", plans[job].script, NULL};
+    const char *command[] = {"/bin/sh", "-c", story_plans[job].script, NULL};
     const char *environment[] = {"PATH=/usr/bin:/bin", NULL};
-    struct elmer_submission submission = {.nprocs = plans[job].nprocs,
-                                          .each = plans[job].each,
-                                          .requeue = plans[job].requeue,
-                                          .limit_requeue = plans[job].limit_requeue,
-                                          .time_limit_ms = plans[job].time_limit_ms,
-                                          .cpu_limit_ms = plans[job].cpu_limit_ms,
-                                          .memory_bytes = plans[job].memory_bytes,
+    struct elmer_submission submission = {.nprocs = story_plans[job].nprocs,
+                                          .each = story_plans[job].each,
+                                          .keep_never = story_plans[job].keep_never,
+                                          .requeue = story_plans[job].requeue,
+                                          .limit_requeue = story_plans[job].limit_requeue,
+                                          .time_limit_ms = story_plans[job].time_limit_ms,
+                                          .cpu_limit_ms = story_plans[job].cpu_limit_ms,
+                                          .memory_bytes = story_plans[job].memory_bytes,
                                           .command = command,
                                           .environment = environment,
-                                          .name = plans[job].name,
+                                          .name = story_plans[job].name,
                                           .dir = WORLD "/work",
                                           .output = "/dev/null",
-                                          .token = plans[job].name,
-                                          .tasks = plans[job].tasks,
-                                          .lines = plans[job].lines,
+                                          .token = story_plans[job].name,
+                                          .tasks = story_plans[job].tasks,
+                                          .lines = story_plans[job].lines,
                                           .umask = 022};
     struct elmer_submitted *submitted;
     const int64_t deadline = world_now_ms() + PATIENCE_MS;
@@ -128,9 +67,9 @@ static void submit(struct user *user, enum story_job job)
     struct elmer_error error = {{0}};
     const char *after[3] = {NULL};
     char texts[2][40];
-    for (int i = 0; i < 2 && plans[job].after[i].kind; i++) {
-        snprintf(texts[i], sizeof(texts[i]), "%s:%" PRIu64, plans[job].after[i].kind,
-                 user->story->jobs[plans[job].after[i].job].id);
+    for (int i = 0; i < 2 && story_plans[job].after[i].kind; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "%s:%" PRIu64, story_plans[job].after[i].kind,
+                 user->story->jobs[story_plans[job].after[i].job].id + story_plans[job].after[i].task);
         after[i] = texts[i];
     }
     submission.after = after;
@@ -138,7 +77,7 @@ static void submit(struct user *user, enum story_job job)
            world_now_ms() < deadline)
         world_pause(); /* libelmer waits 8 s for who signs, and an rsd that cannot begin tries again after 5 s */
     if (result != ELMER_OK)
-        give_up(user, plans[job].name, &error);
+        give_up(user, story_plans[job].name, &error);
     user->story->jobs[job].id = submitted->job;
     trace(user, "submitted", job);
     elmer_submitted_free(submitted);
@@ -172,14 +111,14 @@ static void await(struct user *user, enum story_job job, const char *state)
         int result = state ? elmer_query(user->elmer, false, false, &outcome->id, 1, PATIENCE_MS, &jobs, &error)
                            : elmer_wait(user->elmer, outcome->id, PATIENCE_MS, &jobs, &error);
         if (result != ELMER_OK)
-            give_up(user, plans[job].name, &error);
+            give_up(user, story_plans[job].name, &error);
         if (jobs->count != 1)
             give_up(user, "an accepted job is not known", NULL);
         take(outcome, &jobs->items[0]);
         ended = elmer_job_ended(&jobs->items[0]) || (state && strcmp(state, jobs->items[0].state) == 0);
         elmer_jobs_free(jobs);
         if (!ended && world_now_ms() > deadline)
-            give_up(user, plans[job].name, NULL);
+            give_up(user, story_plans[job].name, NULL);
         if (!ended)
             world_pause();
     }
@@ -193,28 +132,61 @@ static void tell(struct user *user, const char *what, enum story_job job,
     struct elmer_error error = {{0}};
     int result = call(user->elmer, user->story->jobs[job].id, PATIENCE_MS, NULL, &error);
     if (result != ELMER_OK && result != ELMER_WRONG_STATE)
-        give_up(user, plans[job].name, &error);
+        give_up(user, story_plans[job].name, &error);
     trace(user, what, job);
 }
 
-static void cancel_task(struct user *user, enum story_job job, const char *index)
+/* The same for tasks of an array. */
+static void tell_tasks(struct user *user, const char *what, enum story_job job, const char *tasks,
+                       int (*call)(struct elmer *, uint64_t, const char *, int, struct elmer_error *,
+                                   struct elmer_error *))
 {
     struct elmer_error error = {{0}};
-    int result = elmer_cancel_tasks(user->elmer, user->story->jobs[job].id, index, PATIENCE_MS, NULL, &error);
+    int result = call(user->elmer, user->story->jobs[job].id, tasks, PATIENCE_MS, NULL, &error);
     if (result != ELMER_OK && result != ELMER_WRONG_STATE)
-        give_up(user, plans[job].name, &error);
-    trace(user, "loses a task of", job);
+        give_up(user, story_plans[job].name, &error);
+    trace(user, what, job);
+}
+
+/* It waits, and nobody but the user changes that. task: as in struct plan. */
+static void expect_waiting(struct user *user, enum story_job job, unsigned task, const char *state)
+{
+    const uint64_t id = user->story->jobs[job].id + task;
+    struct elmer_error error = {{0}};
+    struct elmer_jobs *jobs;
+    if (elmer_query(user->elmer, false, false, &id, 1, PATIENCE_MS, &jobs, &error) != ELMER_OK)
+        give_up(user, story_plans[job].name, &error);
+    if (jobs->count != 1 || strcmp(jobs->items[0].state, state) != 0) {
+        snprintf(error.text, sizeof(error.text), "%s, not %s", jobs->count ? jobs->items[0].state : "unknown", state);
+        give_up(user, story_plans[job].name, &error);
+    }
+    elmer_jobs_free(jobs);
+    trace(user, state, job);
 }
 
 /* Nobody has released it, and there is a processor for it. */
 static void release_held(struct user *user)
 {
-    struct outcome *outcome = &user->story->jobs[JOB_HELD];
-    await(user, JOB_HELD, "held");
-    if (strcmp(outcome->state, "held") != 0)
-        give_up(user, "a held job has not waited", NULL);
+    expect_waiting(user, JOB_HELD, 0, "held");
     tell(user, "releases", JOB_HELD, elmer_release);
     await(user, JOB_HELD, NULL);
+}
+
+/* The other tasks have run, so there was a processor for this one, too. */
+static void release_part(struct user *user)
+{
+    for (unsigned task = 1; task <= 3; task += 2) {
+        struct elmer_error error = {{0}};
+        struct elmer_jobs *jobs;
+        if (elmer_wait(user->elmer, user->story->jobs[JOB_PARTS].id + task, PATIENCE_MS, &jobs, &error) != ELMER_OK)
+            give_up(user, "a task", &error);
+        if (jobs->count != 1 || !elmer_job_ended(&jobs->items[0]))
+            give_up(user, "a task", NULL);
+        elmer_jobs_free(jobs);
+    }
+    expect_waiting(user, JOB_PARTS, 2, "held");
+    tell_tasks(user, "releases a task of", JOB_PARTS, "1", elmer_release_tasks);
+    await(user, JOB_PARTS, NULL);
 }
 
 static void let_administrator(struct user *user)
@@ -243,9 +215,14 @@ static _Noreturn void user_run(struct story *story)
     submit(&user, JOB_NEVER);
     submit(&user, JOB_TASKS);
     submit(&user, JOB_LINES);
+    submit(&user, JOB_ANY);
+    submit(&user, JOB_INDEX);
+    submit(&user, JOB_KEPT);
+    submit(&user, JOB_PARTS);
+    tell_tasks(&user, "holds a task of", JOB_PARTS, "1", elmer_hold_tasks);
     submit(&user, JOB_HELD);
     tell(&user, "holds", JOB_HELD, elmer_hold);
-    cancel_task(&user, JOB_TASKS, "3");
+    tell_tasks(&user, "cancels a task of", JOB_TASKS, "3", elmer_cancel_tasks);
     tell(&user, "puts before all others", JOB_HELD, elmer_top);
     await(&user, JOB_GANG, NULL);
     await(&user, JOB_STATUS, NULL);
@@ -268,6 +245,12 @@ static _Noreturn void user_run(struct story *story)
     await(&user, JOB_NEVER, NULL);
     await(&user, JOB_TASKS, NULL);
     await(&user, JOB_LINES, NULL);
+    await(&user, JOB_ANY, NULL);
+    await(&user, JOB_INDEX, NULL);
+    release_part(&user);
+    expect_waiting(&user, JOB_KEPT, 0, "queued");
+    tell(&user, "cancels", JOB_KEPT, elmer_cancel);
+    await(&user, JOB_KEPT, NULL);
     _exit(0);
 }
 
@@ -307,7 +290,8 @@ static void count_markers(struct story *story)
     FILE *file = fopen(WORLD_MARKERS, "re");
     while (file && fgets(line, sizeof(line), file))
         for (int i = 0; i < STORY_JOBS; i++)
-            if (sscanf(line, "%99[a-z].%u", name, &rank) == 2 && strcmp(name, plans[i].name) == 0 && rank < RANKS_MAX)
+            if (sscanf(line, "%99[a-z].%u", name, &rank) == 2 && strcmp(name, story_plans[i].name) == 0 &&
+                rank < RANKS_MAX)
                 story->jobs[i].runs[rank]++;
     if (file)
         fclose(file);
@@ -351,7 +335,7 @@ static bool read_again(struct world *world, struct story *story)
             same = err_set(&world->err, -1, "%s", error.text) == 0;
         else if (jobs->count != 1)
             same = err_set(&world->err, -1, "job %" PRIu64 " (%s) is not in the store", story->jobs[i].id,
-                           plans[i].name) == 0;
+                           story_plans[i].name) == 0;
         else
             same = same_on_disk(world, &story->jobs[i], &jobs->items[0]);
         if (jobs)
@@ -424,8 +408,8 @@ static bool as_planned(const struct outcome *o, const struct plan *plan)
 static const char *describe(const struct story *story, int job, char *out, size_t size)
 {
     const struct outcome *o = &story->jobs[job];
-    snprintf(out, size, "%s (job %" PRIu64 "): %s, reason %s (%s), status %d, runs %u %u %u %u", plans[job].name, o->id,
-             o->state, o->reason, o->text, o->exit_status, o->runs[0], o->runs[1], o->runs[2], o->runs[3]);
+    snprintf(out, size, "%s (job %" PRIu64 "): %s, reason %s (%s), status %d, runs %u %u %u %u", story_plans[job].name,
+             o->id, o->state, o->reason, o->text, o->exit_status, o->runs[0], o->runs[1], o->runs[2], o->runs[3]);
     return out;
 }
 
@@ -434,13 +418,14 @@ const char *story_wrong(const struct story *story, enum kind died, char *out, si
     unsigned other = 0;
     for (int i = 0; i < STORY_JOBS; i++) {
         const struct outcome *o = &story->jobs[i];
-        if (as_planned(o, &plans[i]))
+        if (as_planned(o, &story_plans[i]))
             continue;
         bool ended = o->id && (strcmp(o->state, "done") == 0 || strcmp(o->state, "cancelled") == 0);
         bool excused = died == KIND_SUPERVISOR && ended && ran_once_or_not(o) && o->reason[0];
         if (died == KIND_ELMER && i == JOB_ENDLESS && ended && ran_once_or_not(o) && o->signal == SIGTERM)
             continue;
-        bool follows = i == JOB_LATE || i == JOB_THEN || i == JOB_NEVER; /* from what became of another */
+        bool follows = i == JOB_LATE || i == JOB_THEN || i == JOB_NEVER || i == JOB_ANY || i == JOB_INDEX ||
+                       i == JOB_KEPT; /* from what became of another */
         if (!excused || (!follows && ++other > 1))
             return describe(story, i, out, size);
     }

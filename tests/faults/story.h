@@ -18,6 +18,10 @@ enum story_job {
     JOB_NEVER,
     JOB_TASKS,
     JOB_LINES,
+    JOB_ANY,
+    JOB_INDEX,
+    JOB_KEPT,
+    JOB_PARTS,
     JOB_HELD,
     JOB_COMPUTES,
     STORY_JOBS
