@@ -14,6 +14,7 @@ struct sim_job {
     int64_t submit_ms;
     int64_t work_ms; /* how long it runs alone */
     uint32_t nprocs, mesh_rows, uid;
+    bool nobody;           /* it is not known whose it is: uid is nobody's */
     uint64_t memory_bytes; /* for each processor; 0: none */
     uint32_t per_host;     /* processors of a host at most; 0: any number */
     const int *hosts;      /* those that it may use; NULL: all */

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -46,8 +47,9 @@ static int set_estimate(json_t *object, const char *name, struct estimate estima
 static int set_result(json_t *object, const struct result *r)
 {
     return set(object, "jobs", count(r->jobs)) | set(object, "warmup", count(r->warmup)) |
-           set(object, "refused", count(r->refused)) | set(object, "unknown", count(r->unknown)) |
-           set(object, "bad_lines", count(r->bad_lines)) | set(object, "waiting", count(r->waiting)) |
+           set(object, "refused", count(r->refused)) | set(object, "unknown", count(r->lines.unknown)) |
+           set(object, "bad_lines", count(r->lines.bad_lines)) | set(object, "parts", count(r->lines.parts)) |
+           set(object, "parts_alone", count(r->lines.parts_alone)) | set(object, "waiting", count(r->waiting)) |
            set(object, "steady", json_boolean(r->steady)) | set(object, "replications", count(r->replications)) |
            set(object, "following", count(r->trace.following)) | set(object, "nameless", count(r->trace.nameless)) |
            set(object, "moved", count(r->trace.moved)) | set(object, "jobs_judged", count(r->judged)) |
@@ -156,4 +158,27 @@ bool json_print(FILE *out, const struct plan *plan)
             return false;
     }
     return true;
+}
+
+void json_record(FILE *out, const struct sim_job *job)
+{
+    double turnaround = (double)(job->end_ms - job->submit_ms) / 1000, work = (double)job->work_ms / 1000;
+    int nlevels = CORE_MAX_LEVELS;
+    char stretch[40] = "null", uid[20] = "null";
+
+    while (nlevels > 1 && job->level_ms[nlevels - 1] == 0)
+        nlevels--;
+    if (work > 0)
+        snprintf(stretch, sizeof(stretch), "%.4f", turnaround / work);
+    if (!job->nobody)
+        snprintf(uid, sizeof(uid), "%u", job->uid);
+    fprintf(out,
+            "{\"job\":%" PRIu64 ",\"submitted\":%.3f,\"started\":%.3f,\"ended\":%.3f,\"nprocs\":%u,\"mesh_rows\":%u,"
+            "\"uid\":%s,\"work\":%.3f,\"turnaround\":%.3f,\"wait\":%.3f,\"stretch\":%s,\"level_seconds\":[",
+            job->number, (double)job->submit_ms / 1000, (double)job->start_ms / 1000, (double)job->end_ms / 1000,
+            job->nprocs, job->mesh_rows, uid, work, turnaround, (double)(job->start_ms - job->submit_ms) / 1000,
+            stretch);
+    for (int i = 0; i < nlevels; i++)
+        fprintf(out, "%s%.3f", i > 0 ? "," : "", (double)job->level_ms[i] / 1000);
+    fprintf(out, "]}\n");
 }

@@ -9,5 +9,7 @@
 
 /* A line for each simulation. false: it could not be written, errno says why. */
 bool json_print(FILE *out, const struct plan *plan);
+/* A line for a job that has ended. */
+void json_record(FILE *out, const struct sim_job *job);
 
 #endif

@@ -3,12 +3,12 @@
 #include "esim/run.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "esim/feedback.h"
+#include "esim/json.h"
 #include "esim/random.h"
 #include "esim/swf.h"
 #include "lib/memory/mem.h"
@@ -53,26 +53,6 @@ static void tick(struct record *r)
     r->work_sum_s = 0;
 }
 
-static void put_record(FILE *out, const struct sim_job *job, double turnaround, double work)
-{
-    int nlevels = CORE_MAX_LEVELS;
-    char stretch[40] = "null";
-
-    while (nlevels > 1 && job->level_ms[nlevels - 1] == 0)
-        nlevels--;
-    if (work > 0)
-        snprintf(stretch, sizeof(stretch), "%.4f", turnaround / work);
-    fprintf(out,
-            "{\"job\":%" PRIu64 ",\"submitted\":%.3f,\"started\":%.3f,\"ended\":%.3f,\"nprocs\":%u,\"mesh_rows\":%u,"
-            "\"uid\":%u,\"work\":%.3f,\"turnaround\":%.3f,\"wait\":%.3f,\"stretch\":%s,\"level_seconds\":[",
-            job->number, (double)job->submit_ms / 1000, (double)job->start_ms / 1000, (double)job->end_ms / 1000,
-            job->nprocs, job->mesh_rows, job->uid, work, turnaround, (double)(job->start_ms - job->submit_ms) / 1000,
-            stretch);
-    for (int i = 0; i < nlevels; i++)
-        fprintf(out, "%s%.3f", i > 0 ? "," : "", (double)job->level_ms[i] / 1000);
-    fprintf(out, "]}\n");
-}
-
 static void ended(const struct sim_job *job, void *data)
 {
     struct record *r = data;
@@ -94,7 +74,7 @@ static void ended(const struct sim_job *job, void *data)
     if (r->count % TICK_JOBS == 0)
         tick(r);
     if (r->config->records && !r->behind)
-        put_record(r->config->records, job, turnaround, work);
+        json_record(r->config->records, job);
 }
 
 /* Of a quotient, what was used or done and time. Its mean is off by what the former of ticks is off, if each had the
@@ -370,10 +350,8 @@ static void run_once(const struct config *config, struct result *result, double 
     else
         snprintf(result->fault, sizeof(result->fault),
                  "the core refuses these settings: the allocators of a cube need --cube, and D = 1");
-    if (swf) {
-        result->bad_lines = swf_bad_lines(swf);
-        result->unknown = swf_unknown(swf);
-    }
+    if (swf)
+        result->lines = swf_counts(swf);
     if (result->done)
         judge(&r, swf ? swf_fault(swf) : NULL, result);
     result->nseries = r.filled;

@@ -42,9 +42,10 @@ struct config {
 struct result {
     bool done;
     char fault[200]; /* why not */
-    uint64_t jobs, warmup, refused, unknown, bad_lines, waiting;
-    struct feedback_counts trace; /* of a trace */
-    bool unexplained;             /* there was no such job */
+    uint64_t jobs, warmup, refused, waiting;
+    struct swf_counts lines; /* of a trace */
+    struct feedback_counts trace;
+    bool unexplained; /* there was no such job */
     bool steady;
     uint64_t replications; /* runs with other random numbers, from which the intervals are; 1: by batches of one run */
     double seconds;        /* of virtual time, measured */

@@ -12,7 +12,6 @@
 #include <zlib.h>
 
 #include "lib/job/fields.h"
-
 #include "lib/memory/mem.h"
 
 enum { LINE_MAX_BYTES = 4096, TOLD_MAX = 20, COMMENTS_MAX = 1000, PROCS_MAX = 1000000 };
@@ -24,9 +23,11 @@ struct swf {
     char *path;
     char line[LINE_MAX_BYTES];
     bool silent;
-    bool pending;                         /* line is the first job, read with the header */
-    bool jobs;                            /* the header is over */
-    uint64_t number, bad, unknown, count; /* lines, of those wrong; jobs without and with what is needed */
+    bool pending;           /* line is the first job, read with the header */
+    bool jobs;              /* the header is over */
+    uint64_t number, count; /* lines; jobs with what is needed */
+    struct swf_counts counts;
+    double last; /* job number of the line before */
     struct swf_header header;
     char *names[COMMENTS_MAX], *values[COMMENTS_MAX]; /* of the header */
     size_t ncomments;
@@ -68,9 +69,9 @@ int swf_parse_line(const char *line, double fields[SWF_FIELDS])
 
 static void tell(struct swf *swf, const char *what, const char *field)
 {
-    if (++swf->bad > TOLD_MAX + 1 || swf->silent)
+    if (++swf->counts.bad_lines > TOLD_MAX + 1 || swf->silent)
         return;
-    if (swf->bad <= TOLD_MAX)
+    if (swf->counts.bad_lines <= TOLD_MAX)
         fprintf(stderr, "%s:%llu: %s%s\n", swf->path, (unsigned long long)swf->number, what, field);
     else
         fprintf(stderr, "%s: more lines are wrong, and left out\n", swf->path);
@@ -194,6 +195,18 @@ static bool next_line(struct swf *swf, double fields[SWF_FIELDS])
     return false;
 }
 
+/* Of a job that was swapped out, behind the line that sums it up there is one for each part of its time, with the same
+ * number: 2, and of the last part 3 or 4. */
+static bool is_part(struct swf *swf, const double fields[SWF_FIELDS])
+{
+    bool part = fields[SWF_STATUS] >= 2 && fields[SWF_STATUS] <= 4;
+
+    swf->counts.parts += part;
+    swf->counts.parts_alone += part && fields[SWF_JOB] != swf->last;
+    swf->last = fields[SWF_JOB];
+    return part;
+}
+
 static int64_t to_ms(double seconds)
 {
     return (int64_t)(seconds * 1000 + 0.5);
@@ -212,12 +225,15 @@ static bool next(struct source *source, struct sim_job *job)
                                 .work_ms = to_ms(fields[SWF_RUN]),
                                 .preceding = fields[SWF_PRECEDING] > 0 ? (uint64_t)fields[SWF_PRECEDING] : 0,
                                 .think_ms = fields[SWF_THINK] >= 0 ? to_ms(fields[SWF_THINK]) : -1,
-                                .uid = fields[SWF_USER] > 0 ? (uint32_t)(uint64_t)fields[SWF_USER] : 0,
+                                .uid = fields[SWF_USER] >= 0 ? (uint32_t)fields[SWF_USER] : 0,
+                                .nobody = fields[SWF_USER] < 0,
                                 .share = 1,
                                 .start_ms = -1,
                                 .end_ms = -1};
+        if (is_part(swf, fields))
+            continue;
         if (fields[SWF_SUBMIT] < 0 || fields[SWF_RUN] < 0 || procs < 1) {
-            swf->unknown++;
+            swf->counts.unknown++;
             continue;
         }
         if (procs > PROCS_MAX) {
@@ -316,12 +332,7 @@ struct source *swf_source(struct swf *swf)
     return &swf->source;
 }
 
-uint64_t swf_bad_lines(const struct swf *swf)
+struct swf_counts swf_counts(const struct swf *swf)
 {
-    return swf->bad;
-}
-
-uint64_t swf_unknown(const struct swf *swf)
-{
-    return swf->unknown;
+    return swf->counts;
 }

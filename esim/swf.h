@@ -46,8 +46,12 @@ bool swf_comment(const struct swf *swf, size_t index, const char **name, const c
 /* Why its end has not been reached: a damaged file, or none that can be read again; NULL: nothing is wrong. */
 const char *swf_fault(const struct swf *swf);
 struct source *swf_source(struct swf *swf);
-/* So far: lines that were wrong, and jobs whose run time or processors are not known. */
-uint64_t swf_bad_lines(const struct swf *swf);
-uint64_t swf_unknown(const struct swf *swf);
+struct swf_counts {       /* so far */
+    uint64_t bad_lines;   /* that were wrong */
+    uint64_t unknown;     /* jobs whose run time or processors are not known */
+    uint64_t parts;       /* lines with a part of a job's time, between checkpoints: no jobs */
+    uint64_t parts_alone; /* jobs with such lines only, behind no line that sums them up */
+};
+struct swf_counts swf_counts(const struct swf *swf);
 
 #endif

@@ -194,6 +194,19 @@ static void refuse(struct world *w)
     } while (next_task(w, &left));
 }
 
+/* Jobs of nobody are no user's, so no limit counts two of them together. The core keeps each user that it has seen, so
+ * the numbers, which no trace has, are used again. */
+static uint32_t nobody(struct world *w)
+{
+    return w->nnobodies > 0 ? w->nobodies[--w->nnobodies] : UINT32_MAX - w->all_nobodies++;
+}
+
+static void nobody_goes(struct world *w, uint32_t uid)
+{
+    w->nobodies = mem_grow(w->nobodies, &w->nobodies_capacity, w->nnobodies + 1, sizeof(*w->nobodies));
+    w->nobodies[w->nnobodies++] = uid;
+}
+
 /* The next job, to the core. */
 static bool submit(struct world *w)
 {
@@ -203,7 +216,7 @@ static bool submit(struct world *w)
     bool good = !hosts || nhosts > 0;
     struct core_after *waits;
 
-    event.u.submit.uid = w->next.uid;
+    event.u.submit.uid = w->next.nobody ? nobody(w) : w->next.uid;
     event.u.submit.nprocs = w->next.nprocs;
     event.u.submit.hosts = hosts;
     event.u.submit.nhosts = nhosts;
@@ -214,6 +227,8 @@ static bool submit(struct world *w)
     event.u.submit.task_limit = w->next.task_limit;
     event.u.submit.mesh_rows = w->settings.core.topology == TOPOLOGY_CUBE ? w->next.mesh_rows : 0;
     good = good && world_pass(w, &event, &id) == ANSWER_OK;
+    if (!good && w->next.nobody)
+        nobody_goes(w, event.u.submit.uid);
     if (!good)
         refuse(w);
     free(hosts);
@@ -291,6 +306,8 @@ static void end(struct world *w, uint64_t id)
     level_ms[info->level] += w->now_ms - info->level_until_ms;
     job->level_ms = level_ms;
     count_used(w, -(int64_t)job->nprocs);
+    if (job->nobody)
+        nobody_goes(w, info->uid);
     load_end(w->load, id, w->now_ms);
     w->nrunning--;
     world_pass(w, &event, &none);
@@ -411,6 +428,7 @@ void world_destroy(struct world *w)
     hosts_destroy(w);
     waits_fini(&w->waits);
     free(w->pending.items);
+    free(w->nobodies);
     actions_fini(&w->actions);
     load_destroy(w->load);
     core_destroy(w->core);

@@ -65,6 +65,8 @@ struct world {
     int64_t used_since_ms;
     uint64_t nphases; /* that have ended */
     char fault[160];
+    uint32_t *nobodies, all_nobodies; /* [nnobodies] users that stand for nobody and have no job; so many in all */
+    size_t nnobodies, nobodies_capacity;
     struct explain explain;
 };
 

@@ -221,6 +221,23 @@ else
     bad=1
 fi
 
+# parts of jobs are no jobs
+printf '; MaxProcs: 8\n' >"$dir/parts.swf"
+printf '%s -1 100 8 -1 -1 -1 -1 -1 %s 1 1 -1 1 -1 -1 -1\n' '1 0' 1 '1 0' 2 '1 0' 3 '2 0' 2 >>"$dir/parts.swf"
+says 0 'esim: 3 lines are no jobs, but parts of one (status 2, 3 or 4), and were left out' --trace "$dir/parts.swf"
+says 0 'esim: 1 jobs were left out: there are lines of their parts only' --trace "$dir/parts.swf"
+says 0 '"jobs":1,"warmup":0,"refused":0,"unknown":0,"bad_lines":0,"parts":3,"parts_alone":1,' --trace "$dir/parts.swf" --json
+
+# jobs of unknown users are no user's; those of user 0 are
+for user in -1 0; do
+    printf '; MaxProcs: 8\n' >"$dir/user$user.swf"
+    printf "%s 0 -1 100 1 -1 -1 -1 -1 -1 1 $user 1 -1 1 -1 -1 -1\n" 1 2 3 4 >>"$dir/user$user.swf"
+done
+says 0 '"turnaround":100.0,' --trace "$dir/user-1.swf" --user-running 1 --json
+says 0 '"turnaround":250.0,' --trace "$dir/user0.swf" --user-running 1 --json
+says 0 '' --trace "$dir/user-1.swf" --records "$dir/records"
+expect 'an unknown user has no number' 0 '"uid":null,' cat "$dir/records"
+
 # what is wrong in a trace is told once
 faults=${srcdir:-..}/tests/unit/esim/traces/faults.swf
 n=$((n + 1))

@@ -85,8 +85,9 @@ static void test_traces(void **state)
     while (swf_source(swf)->next(swf_source(swf), &job))
         count += job.number;
     assert_int_equal(count, 1 + 4 + 7 + 8); /* in the order of the trace */
-    assert_int_equal(swf_bad_lines(swf), 2);
-    assert_int_equal(swf_unknown(swf), 2);
+    assert_int_equal(swf_counts(swf).bad_lines, 2);
+    assert_int_equal(swf_counts(swf).unknown, 2);
+    assert_int_equal(swf_counts(swf).parts, 0);
     swf_source(swf)->destroy(swf_source(swf));
     assert_null(swf_open(trace("none.swf"), true));
 }
@@ -192,7 +193,31 @@ static void test_bytes(void **state)
     expect_told(FILE_OF("fractions", HEAD "1 0.5 1.5 100.25 4 -1 -1 4 99.5 -1 1 1 1 -1 1 -1 -1 2.5\n"
                                           "2 1 -1 1 4.5 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n"),
                 1, "3: there is no good number for the processors\n"); /* times may have one */
-    expect_told(FILE_OF("unknown", HEAD "-1 0 -1 100 4 -1 -1 4 -1 -1 1 99999999999 1 -1 1 -1 -1 -1\n" JOB(2)), 2, "");
+    expect_told(FILE_OF("unknown", HEAD "-1 0 -1 100 4 -1 -1 4 -1 -1 1 4294967295 1 -1 1 -1 -1 -1\n" JOB(2)), 2, "");
+    expect_told(FILE_OF("user", HEAD "1 0 -1 100 4 -1 -1 4 -1 -1 1 4294967296 1 -1 1 -1 -1 -1\n" JOB(2)), 2,
+                "2: there is no good number for the user\n");
+}
+
+/* Status 2, 3 and 4: what a job did between two checkpoints, beside the line of the whole job. */
+static void test_parts(void **state)
+{
+    static const char text[] = HEAD "1 0 -1 100 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
+                                    "1 0 -1 60 4 -1 -1 4 -1 -1 2 1 1 -1 1 -1 -1 -1\n"
+                                    "1 -1 5 40 4 -1 -1 4 -1 -1 3 1 1 -1 1 -1 -1 -1\n"
+                                    "2 0 -1 60 4 -1 -1 4 -1 -1 2 1 1 -1 1 -1 -1 -1\n" /* nothing sums it up */
+                                    "2 -1 5 40 4 -1 -1 4 -1 -1 4 1 1 -1 1 -1 -1 -1\n"
+                                    "3 0 -1 100 4 -1 -1 4 -1 -1 5 1 1 -1 1 -1 -1 -1\n"
+                                    "4 0 -1 100 4 -1 -1 4 -1 -1 -1 1 1 -1 1 -1 -1 -1\n";
+    const char *path = FILE_OF("parts", text);
+    struct result result = simulate(path);
+
+    (void)state;
+    assert_true(result.done);
+    assert_int_equal(result.jobs, 3);
+    assert_int_equal(result.lines.parts, 4);
+    assert_int_equal(result.lines.parts_alone, 1);
+    assert_int_equal(result.lines.unknown, 0);
+    expect_told(path, 1 + 3 + 4, "");
 }
 
 static void expect_fault(const char *path, const char *what)
@@ -318,8 +343,9 @@ static void test_header(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines), cmocka_unit_test(test_traces),  cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_order), cmocka_unit_test(test_damaged), cmocka_unit_test(test_header),
+        cmocka_unit_test(test_lines),  cmocka_unit_test(test_parts), cmocka_unit_test(test_traces),
+        cmocka_unit_test(test_bytes),  cmocka_unit_test(test_order), cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_header),
     };
 
     snprintf(dir, sizeof(dir), "/tmp/test_swf.XXXXXX");
