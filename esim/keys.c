@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "esim/decimal.h"
 #include "esim/swf.h"
 #include "lib/base/bytes.h"
 #include "lib/memory/mem.h"
@@ -28,7 +29,7 @@ static bool number(const char *value, double least, double most, double *out)
     char *end;
 
     errno = 0;
-    *out = strtod(value, &end);
+    *out = decimal(value, &end);
     if (strcmp(end, "%") == 0) {
         *out /= 100;
         end++;
@@ -52,12 +53,12 @@ static bool parse_speeds(struct world_settings *w, const char *text)
         struct speeds *speeds = &w->speeds[w->nspeeds++];
         char *end;
         double hosts = 1;
-        speeds->speed = strtod(text, &end);
+        speeds->speed = decimal(text, &end);
         if (end == text || !(speeds->speed >= 0.001 && speeds->speed <= 1000))
             return false;
         if (*end == 'x') {
             text = end + 1;
-            hosts = strtod(text, &end);
+            hosts = decimal(text, &end);
             if (end == text || !(hosts >= 1 && hosts <= 65536) || hosts != floor(hosts))
                 return false;
         }

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "esim/decimal.h"
 #include "esim/keys.h"
 #include "lib/memory/mem.h"
 
@@ -68,13 +69,13 @@ static bool spread(struct values *values, const char *text)
 {
     const char *dots = strstr(text, "..");
     char *end;
-    double from = strtod(text, &end), to;
+    double from = decimal(text, &end), to;
     unsigned long count = 12;
     bool percent = *end == '%';
 
     if (end == text || (end + percent != dots && end != dots + 1))
         return false;
-    to = strtod(dots + 2, &end);
+    to = decimal(dots + 2, &end);
     if (end == dots + 2 || percent != (*end == '%') || !isfinite(from) || !isfinite(to))
         return false;
     end += percent;
@@ -139,7 +140,7 @@ static void name_values(struct plan *plan, const struct values *swept, const str
     for (size_t i = 0; i < swept->count; i++) {
         char *end;
         plan->values[i] = mem_strdup(swept->items[i]);
-        plan->at[i] = strtod(swept->items[i], &end);
+        plan->at[i] = decimal(swept->items[i], &end);
         if (end == swept->items[i] || (*end != '\0' && strcmp(end, "%") != 0 && strcmp(end, "s") != 0))
             plan->at[i] = NAN;
     }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "esim/decimal.h"
 #include "lib/job/fields.h"
 #include "lib/memory/mem.h"
 
@@ -54,13 +55,17 @@ int swf_parse_line(const char *line, double fields[SWF_FIELDS])
     for (int i = 0; i < SWF_FIELDS; i++) {
         char *end;
         errno = 0;
-        fields[i] = strtod(at, &end);
+        fields[i] = decimal(at, &end);
         if (end == at || errno != 0 || (*end != '\0' && !strchr(" \t\r\n", *end)) || !(fields[i] >= -1) ||
             fields[i] > 1e15)
             return i + 1;
         if ((i == SWF_SUBMIT || i == SWF_RUN || i == SWF_THINK) && fields[i] > TIME_MAX_S)
             return i + 1;
-        if (is_whole((enum swf_field)i) && fields[i] != (double)(int64_t)fields[i])
+        if (is_whole((enum swf_field)i) &&
+            (fields[i] != (double)(int64_t)fields[i] || memchr(at, 'e', (size_t)(end - at)) ||
+             memchr(at, 'E', (size_t)(end - at)))) /* of 1.23457e+09 the last digits are lost */
+            return i + 1;
+        if (i == SWF_USER && fields[i] > UINT32_MAX)
             return i + 1;
         at = end;
     }

@@ -27,8 +27,8 @@ enum swf_field {
     SWF_FIELDS
 };
 
-/* Its numbers; times and averages may have a fraction. Returns 0, or the number of the field that is wrong, from 1,
- * SWF_FIELDS + 1 if there are too many. */
+/* Its numbers, in decimal; times and averages may have a fraction, and an exponent, as awk writes large ones. Returns
+ * 0, or the number of the field that is wrong, from 1, SWF_FIELDS + 1 if there are too many. */
 int swf_parse_line(const char *line, double fields[SWF_FIELDS]);
 
 struct swf_header { /* -1: it does not say */

@@ -31,7 +31,8 @@ static bool parse_intervals(struct workload *w, const char *text)
     double rest;
     int end = -1;
 
-    if (sscanf(text, "P[%u,%u]=%lf P[%u,%u]=%lf%n", &w->low[0], &w->high[0], &w->probability, &w->low[1], &w->high[1],
+    if (text[strspn(text, "P[],=. 0123456789")] != '\0' || /* no 0x1p-1 */
+        sscanf(text, "P[%u,%u]=%lf P[%u,%u]=%lf%n", &w->low[0], &w->high[0], &w->probability, &w->low[1], &w->high[1],
                &rest, &end) != 6 ||
         end != (int)strlen(text))
         return false;

@@ -82,6 +82,13 @@ done
 says 0 'On 32 hosts with 256 processors.' --trace "$dir/nodes32.swf"
 says 0 'On 1 host with 256 processors.' --trace "$dir/nodes33.swf"
 
+# numbers are decimal
+for option in 'load 0x10' 'load inf' 'load nan' 'jobs 0x10' 'speeds 0x8' 'speeds 1x0x8' 'workload P[1,8]=0x1p-1 P[9,16]=0.5'; do
+    says 2 "${option%% *}: '${option#* }' cannot be understood" "--${option%% *}" "${option#* }" --hosts 4
+done
+says 2 'want KEY=A,B' --sweep load=0x1..0x7 "${jobs[@]}"
+says 0 'load=1e-1 ' --compare load=1e-1,+.5 "${jobs[@]}"
+
 # speeds: by commas, or by spaces where commas separate values
 says 0 'procs [1,4] ' --speeds 1x2,0.5 "${jobs[@]}"
 says 0 'speeds=1x2 0.5 ' --compare 'speeds=1,1x2 0.5' "${jobs[@]}"

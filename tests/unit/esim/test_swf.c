@@ -56,6 +56,16 @@ static void test_lines(void **state)
     assert_int_equal(swf_parse_line("1 -2", fields), 2);
     assert_int_equal(swf_parse_line("1 nan", fields), 2);
     assert_int_equal(swf_parse_line("", fields), 1);
+    /* decimal numbers; awk writes a large one with a fraction so, and of a whole one the end would be lost */
+    assert_int_equal(swf_parse_line("1 1.23457e+06 +.5 x", fields), 4);
+    assert_true(fields[SWF_SUBMIT] == 1234570 && fields[SWF_WAIT] == 0.5);
+    assert_int_equal(swf_parse_line("1e3", fields), 1);
+    assert_int_equal(swf_parse_line("0x10", fields), 1);
+    assert_int_equal(swf_parse_line("1 0X1p3", fields), 2);
+    assert_int_equal(swf_parse_line("1 -0x0", fields), 2);
+    assert_int_equal(swf_parse_line("1 inf", fields), 2);
+    assert_int_equal(swf_parse_line("1 -", fields), 2);
+    assert_int_equal(swf_parse_line("1 .", fields), 2);
 }
 
 static const char *trace(const char *name)
