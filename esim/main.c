@@ -15,6 +15,7 @@
 #include "esim/show.h"
 #include "lib/base/moment.h"
 #include "lib/base/str.h"
+#include "lib/memory/mem.h"
 #include "lib/options/options.h"
 
 enum { EXIT_GOOD = 0, EXIT_FAULT = 1, EXIT_USAGE = 2, PARALLEL_MAX = 1024, AWAY_MAX = 256 };
@@ -303,12 +304,22 @@ static int simulate(struct request *request)
     return code;
 }
 
+static void no_memory(void)
+{
+    static const char text[] = "esim: out of memory: simulate a smaller machine or fewer jobs, or fewer at a time\n";
+    ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+    (void)written; /* there is nothing else to be done */
+    _exit(EXIT_FAULT);
+}
+
 int main(int argc, char **argv)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     struct request request = {.parallel = cpus > 0 ? (int)cpus : 1, .until_ms = INT64_MAX, .since_ms = INT64_MIN};
     int c, result = -1;
 
+    mem_set_end(no_memory);
     keys_default(&request.config);
     while (result < 0 && (c = options_next(argc, argv, "", options)) != -1)
         result = take(&request, c, argv);

@@ -14,8 +14,17 @@
 
 #include "lib/base/log.h"
 
+static void (*other_end)(void); /* NULL: that of elmer */
+
+void mem_set_end(void (*end)(void))
+{
+    other_end = end;
+}
+
 void *mem_checked(void *memory)
 {
+    if (!memory && other_end)
+        other_end();
     if (!memory) {
         log_error("out of memory: elmer stops; when it is started again it goes on from its store");
         abort();

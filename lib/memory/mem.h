@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* Another program than elmer says first how it ends: the function must not return, nor ask for memory. */
+void mem_set_end(void (*end)(void));
 void *mem_checked(void *memory); /* that another one has made: NULL is the end */
 void *mem_zalloc(size_t size);
 void *mem_array(size_t count, size_t size); /* zeroed; never NULL */

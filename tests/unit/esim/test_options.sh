@@ -245,6 +245,13 @@ says 0 '"turnaround":250.0,' --trace "$dir/user0.swf" --user-running 1 --json
 says 0 '' --trace "$dir/user-1.swf" --records "$dir/records"
 expect 'an unknown user has no number' 0 '"uid":null,' cat "$dir/records"
 
+# without memory it says so in its own words; where the program itself has no room, as with sanitizers, nothing is tried
+little() { (ulimit -v 400000 && exec esim/esim "$@"); }
+if little --version >/dev/null 2>&1; then
+    expect 'there is no memory' 1 'esim: out of memory: simulate a smaller machine' little --hosts 65536 --cpus 240
+    expect '.. in one of several simulations' 1 'its process has ended before it had' little --cpus 240 --compare hosts=4,65536
+fi
+
 # what is wrong in a trace is told once
 faults=${srcdir:-..}/tests/unit/esim/traces/faults.swf
 n=$((n + 1))

@@ -193,6 +193,27 @@ static bool ends_with(void (*what)(void), long n)
     return false;
 }
 
+static void end_of_another(void)
+{
+    _exit(7);
+}
+
+static void test_other_end(void **state)
+{
+    pid_t pid = fork();
+    int status;
+    (void)state;
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        mem_set_end(end_of_another);
+        left = 0;
+        zalloc();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
 static void test_runs_out(void **state)
 {
     static const struct {
@@ -270,6 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs_out),
+        cmocka_unit_test(test_other_end),
         cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_arena_again),
     };
