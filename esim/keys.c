@@ -266,6 +266,7 @@ static bool machine_of_trace(struct config *c, char *fault, size_t size)
     const int64_t most = 65536LL * CORE_MAX_CPUS;
     int64_t procs, nodes;
 
+    c->failed = !swf || swf_fault(swf);
     if (!swf) {
         snprintf(fault, size, "%.150s: %s", c->trace, strerror(errno));
         return false;

@@ -293,9 +293,10 @@ static int simulate(struct request *request)
         history_destroy(history);
         return EXIT_FAULT;
     }
-    if (!plan_make(&plan, &request->config, request->sweep, request->compare, fault, sizeof(fault)))
-        code = wrong(fault);
-    else if (request->plot && !plot_possible(&plan))
+    if (!plan_make(&plan, &request->config, request->sweep, request->compare, fault, sizeof(fault))) {
+        wrong(fault);
+        code = plan.failed ? EXIT_FAULT : EXIT_USAGE;
+    } else if (request->plot && !plot_possible(&plan))
         code = wrong("--plot needs --sweep with numbers");
     else
         code = open_files(request, &plan) ? answer(request, &plan) : EXIT_FAULT;

@@ -161,6 +161,7 @@ static bool make_configs(struct plan *plan, const struct config *base, char *fau
         good = apply(config, plan->swept, plan->values[i / plan->compared], fault, size) &&
                apply(config, plan->compared_key, plan->names[i % plan->compared], fault, size) &&
                keys_complete(config, fault, size);
+        plan->failed = config->failed;
         for (size_t k = 0; good && config->trace && k < i; k++)
             config->quiet = config->quiet || strcmp(plan->configs[k].trace, config->trace) == 0;
     }
@@ -176,6 +177,7 @@ static bool make_results(struct plan *plan, uint64_t jobs_max, char *fault, size
     plan->shared = mmap(NULL, plan->shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (plan->shared == MAP_FAILED) {
         snprintf(fault, size, "no memory for %zu simulations: %s", plan->count, strerror(errno));
+        plan->failed = true;
         plan->shared = NULL;
         return false;
     }

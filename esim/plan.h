@@ -14,6 +14,7 @@ struct plan {
     struct result *results;
     double **series;
     size_t room;
+    bool failed;  /* it could not be made, and not for what the options say */
     void *shared; /* what results and series point into */
     size_t shared_size;
 };

@@ -33,6 +33,7 @@ struct config {
     const char *feedback_said;
     bool quiet;   /* wrong lines of the trace are told by another simulation */
     bool exactly; /* so many jobs, whatever the precision; with one that was said in each of several runs */
+    bool failed;  /* what is wrong is not in the options: the trace cannot be read */
     bool whole;   /* no warm-up is cut off: a trace is what it is */
     bool records_said;
     FILE *records;             /* a line of JSON for each job; may be NULL */

@@ -82,6 +82,22 @@ static void tell(struct swf *swf, const char *what, const char *field)
         fprintf(stderr, "%s: more lines are wrong, and left out\n", swf->path);
 }
 
+/* Lines that can be read. zlib drops what it has unpacked when it finds damage in the same turn, so each is small. */
+static uint64_t count_lines(const char *path)
+{
+    gzFile file = gzopen(path, "rb");
+    uint64_t lines = 0;
+    int c;
+
+    if (!file)
+        return 0;
+    gzbuffer(file, 8);
+    while ((c = gzgetc(file)) != -1)
+        lines += c == '\n';
+    gzclose(file);
+    return lines;
+}
+
 /* The line that was cut off is not one of those that are wrong. */
 static bool damaged(struct swf *swf)
 {
@@ -96,7 +112,7 @@ static bool damaged(struct swf *swf)
     else if (strncmp(text, "<fd:", 4) == 0 && name)
         text = name + 3;
     snprintf(swf->fault, sizeof(swf->fault), "%.100s cannot be read beyond line %llu: %.60s", swf->path,
-             (unsigned long long)swf->number, text);
+             (unsigned long long)(result == Z_ERRNO ? swf->number : count_lines(swf->path)), text);
     return true;
 }
 

@@ -26,7 +26,14 @@ says 2 'workload: that is for jobs that are drawn' --trace "$trace" --workload c
 says 2 'load: that is for jobs that are drawn' --trace "$trace" --sweep load=1,2
 says 0 '"jobs":50,' --trace "$trace" --jobs 50 --json
 says 0 '"jobs":50,' --jobs 50 --trace "$trace" --json
+# a trace that cannot be read is no mistake in the options, whether the machine is its own or not
 says 1 'No such file' --trace "$dir/none.swf" --hosts 1
+says 1 'No such file' --trace "$dir/none.swf"
+head -c 1000 "$trace.gz" >"$dir/cut.swf.gz"
+says 1 'cannot be read beyond line ' --trace "$dir/cut.swf.gz"
+says 1 'cannot be read beyond line ' --trace "$dir/cut.swf.gz" --hosts 256
+echo >"$dir/headless.swf"
+says 2 'does not say how large its machine is (MaxProcs): say --hosts' --trace "$dir/headless.swf"
 says 2 '--since and --until: of --history' --since 2026-01-01 "${jobs[@]}"
 
 says 2 'precision: a trace or a history is as long as it is' --trace "$trace" --precision 5%
@@ -302,7 +309,8 @@ says 2 "feedback: 'maybe' cannot be understood" --feedback=maybe --trace "$trace
 
 # a trace is read twice, so a pipe is refused; jobs that are not in the order of their submission are put into it
 says 1 'is no file: a trace is read more than once' --hosts 4 --trace <(cat "$dir/follow.swf")
-says 2 'is no file: a trace is read more than once' --trace /dev/null
+says 1 'is no file: a trace is read more than once' --trace /dev/null
+says 1 'is no file: a trace is read more than once' --trace /dev/null --hosts 4
 printf '; MaxProcs: 4\n1 9 -1 5 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n2 1 -1 5 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n' >"$dir/moved.swf"
 says 0 '1 jobs are in the trace behind one that was submitted later' --trace "$dir/moved.swf"
 says 0 '"jobs":2,"warmup":0,"refused":0,"unknown":0,"bad_lines":0,' --trace "$dir/moved.swf" --feedback=no --json
