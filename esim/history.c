@@ -232,6 +232,11 @@ static bool of_use(struct history *h, sqlite3_stmt *s)
         h->never_started++;
         return false;
     }
+    if (sqlite3_column_int64(s, AT_started_ms) < sqlite3_column_int64(s, AT_submitted_ms) ||
+        sqlite3_column_int64(s, AT_ended_ms) < sqlite3_column_int64(s, AT_started_ms)) { /* a clock was set meanwhile */
+        h->backwards++;
+        return false;
+    }
     h->lost += lost;
     h->killed += strcmp(reason, reason_name(REASON_KILLED)) == 0;
     h->again += sqlite3_column_int64(s, AT_attempt) > 1;

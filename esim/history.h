@@ -41,7 +41,7 @@ struct history {
     enum core_allocator allocator; /* that an administrator has set; ALLOCATOR_COUNT: none */
     enum core_policy policy;       /* POLICY_COUNT: none */
     /* left out: */
-    uint64_t unfinished, cancelled, never_started;
+    uint64_t unfinished, cancelled, never_started, backwards; /* backwards: started before its submission, or so */
     /* not as the scheduler would have it: */
     uint64_t killed, lost, again, unknown_use;
     struct estimate turnaround; /* as it was, of those that are measured; seconds */

@@ -83,10 +83,10 @@ static json_t *recorded(const struct config *c)
               set_real(object, "wait", h->wait) | set_real(object, "turnaround_median", h->median) |
               set_real(object, "turnaround_p95", h->p95) | set(object, "unfinished", count(h->unfinished)) |
               set(object, "cancelled", count(h->cancelled)) | set(object, "never_started", count(h->never_started)) |
-              set(object, "killed", count(h->killed)) | set(object, "lost", count(h->lost)) |
-              set(object, "again", count(h->again)) | set(object, "unknown_use", count(h->unknown_use)) |
-              set(object, "drained", json_integer(h->drained)) | set(object, "away", json_integer(c->world.naway)) |
-              set(object, "not_simulated", not_simulated());
+              set(object, "backwards", count(h->backwards)) | set(object, "killed", count(h->killed)) |
+              set(object, "lost", count(h->lost)) | set(object, "again", count(h->again)) |
+              set(object, "unknown_use", count(h->unknown_use)) | set(object, "drained", json_integer(h->drained)) |
+              set(object, "away", json_integer(c->world.naway)) | set(object, "not_simulated", not_simulated());
 
     if (bad == 0)
         return object;

@@ -176,6 +176,7 @@ static void print_limits(const struct plan *plan)
     print_count(&before, h->unfinished, "that have not ended");
     print_count(&before, h->cancelled, "that were cancelled");
     print_count(&before, h->never_started, "that could not start");
+    print_count(&before, h->backwards, "that started before their submission, or ended before they started");
     fputs(before[0] == ',' ? ".\n" : "", stdout);
     before = "With the time that they had: ";
     print_count(&before, h->killed, "that were killed");

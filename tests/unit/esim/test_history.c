@@ -38,6 +38,8 @@ static void put_all(struct bed *bed)
         {8, "bob", 2000, 2000, 2030, 2, 60, JOB_DONE, REASON_EXITED, "ws1", 0, NULL, 0, 0},
         {9, "alice", 2010, 2030, 2031, 4, 4, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
         {10, "alice", 2011, -1, 2040, 1, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 3, 0}, /* its tasks are jobs */
+        {11, "bob", 2050, 2060, 2055, 2, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0}, /* the clock was set */
+        {12, "bob", 2051, 2045, 2060, 2, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
     };
     struct host_row hosts[] = {{.name = "ws1", .row = {.up = true, .ncpus = 2}},
                                {.name = "ws2", .row = {.up = true, .ncpus = 2, .drained = true}},
@@ -90,6 +92,7 @@ static void check_jobs(const struct history *h)
     assert_int_equal(h->unfinished, 2);
     assert_int_equal(h->cancelled, 1);
     assert_int_equal(h->never_started, 1);
+    assert_int_equal(h->backwards, 2);
     assert_int_equal(h->killed, 1);
     assert_int_equal(h->lost, 0);
     assert_int_equal(h->jobs[0].nprocs, 4);
@@ -280,7 +283,7 @@ static void expect_json(const struct plan *plan)
     static const struct {
         const char *key;
         int number;
-    } counts[] = {{"jobs", 5},   {"unfinished", 2}, {"cancelled", 1}, {"never_started", 1},
+    } counts[] = {{"jobs", 5},   {"unfinished", 2}, {"cancelled", 1}, {"never_started", 1}, {"backwards", 2},
                   {"killed", 1}, {"lost", 0},       {"drained", 1},   {"away", 0}};
     char *line = NULL;
     size_t size;
@@ -310,7 +313,8 @@ static void test_limits(void **state)
     static const char *const lines[] = {
         "\nReplayed on 2 hosts with 4 processors, D = 1, v1; elmer.conf is not in the store, so say what was "
         "different.\n",
-        "\nLeft out: 2 that have not ended, 1 that were cancelled, 1 that could not start.\n",
+        "\nLeft out: 2 that have not ended, 1 that were cancelled, 1 that could not start, 2 that started before their "
+        "submission, or ended before they started.\n",
         "\nWith the time that they had: 1 that were killed.\n",
         "\nDrained in the end, and taken to be there all the time: 1 hosts.\n",
         "\nNot known, and not simulated: load that is not of jobs, hosts that failed or were drained meanwhile, "
