@@ -29,6 +29,9 @@ struct load {
     size_t nruns, capacity, nprocessors;
     double *speed;       /* [nprocessors] */
     double *left;        /* [nprocessors] after those above */
+    uint32_t *jobs;      /* [nprocessors] space: that have it */
+    double used;         /* processors that are, in all; shared: the sum of use */
+    double used_ms;      /* ... for so long until now_ms */
     double *sum, *use;   /* [nprocessors] busy ms since the last report, as far as counted; busy share now */
     int64_t *since_ms;   /* ... of each host: that report ... */
     int64_t *counted_ms; /* ... and until when that is; from there on use is the same */
@@ -64,6 +67,7 @@ struct load *load_create(const struct world_settings *settings)
     load->nprocessors = (size_t)settings->nhosts * (size_t)settings->ncpus;
     load->speed = processor_speeds(settings);
     load->left = mem_array(load->nprocessors, sizeof(*load->left));
+    load->jobs = mem_array(load->nprocessors, sizeof(*load->jobs));
     load->sum = mem_array(load->nprocessors, sizeof(*load->sum));
     load->use = mem_array(load->nprocessors, sizeof(*load->use));
     load->since_ms = mem_array((size_t)settings->nhosts, sizeof(*load->since_ms));
@@ -90,6 +94,7 @@ void load_destroy(struct load *load)
     free(load->runs);
     free(load->speed);
     free(load->left);
+    free(load->jobs);
     free(load->sum);
     free(load->use);
     free(load->since_ms);
@@ -135,6 +140,7 @@ static void advance(struct load *load, int64_t now_ms)
     load->now_ms = now_ms;
     if (ms <= 0)
         return;
+    load->used_ms += load->used * ms;
     for (size_t i = 0; shared(load) && i < load->nruns; i++)
         for (uint32_t t = 0; t < load->runs[i]->nthreads; t++)
             load->runs[i]->done[t] += load->runs[i]->rate[t] * ms;
@@ -222,10 +228,12 @@ static void set_rates(struct load *load)
     for (size_t i = 0; i < load->nruns; i++)
         for (uint32_t t = 0; t < load->runs[i]->nthreads; t++)
             set_rate(load, load->runs[i], t);
+    load->used = 0;
     for (size_t i = 0; i < load->nprocessors; i++) {
         if (load->use[i] != 1 - load->left[i])
             mark_changed(load, i);
         load->use[i] = 1 - load->left[i];
+        load->used += load->use[i];
     }
     load->stale = false;
 }
@@ -323,8 +331,10 @@ void load_start(struct load *load, const struct sim_job *job, const struct core_
     run->end_ms = now_ms + (int64_t)ceil(run->work_ms / run->speed - 1e-6);
     for (uint32_t i = 0; i < run->nprocs; i++)
         mark_changed(load, run->at[i]);
-    for (uint32_t i = 0; !shared(load) && i < run->nprocs; i++)
+    for (uint32_t i = 0; !shared(load) && i < run->nprocs; i++) {
         load->use[run->at[i]] += run->share * run->speed / load->speed[run->at[i]];
+        load->used += load->jobs[run->at[i]]++ == 0;
+    }
     load->runs = mem_grow(load->runs, &load->capacity, load->nruns + 1, sizeof(struct run *));
     load->runs[load->nruns++] = run;
     load->stale = true;
@@ -353,8 +363,10 @@ void load_end(struct load *load, uint64_t id, int64_t now_ms)
     }
     for (uint32_t k = 0; k < run->nprocs; k++)
         mark_changed(load, run->at[k]);
-    for (uint32_t k = 0; !shared(load) && k < run->nprocs; k++)
+    for (uint32_t k = 0; !shared(load) && k < run->nprocs; k++) {
         load->use[run->at[k]] -= run->share * run->speed / load->speed[run->at[k]];
+        load->used -= --load->jobs[run->at[k]] == 0;
+    }
     load->stale = true;
     run_destroy(run);
 }
@@ -380,6 +392,11 @@ void load_report(struct load *load, int host, int64_t now_ms, double *busy)
         load->sum[first + (size_t)i] = 0;
     }
     load->since_ms[host] = now_ms;
+}
+
+double load_used_ms(const struct load *load, int64_t now_ms)
+{
+    return load->used_ms + load->used * (double)(now_ms - load->now_ms);
 }
 
 int64_t load_changed(const struct load *load, int host)

@@ -17,6 +17,8 @@ void load_end(struct load *load, uint64_t id, int64_t now_ms);
 int64_t load_next(const struct load *load);
 /* It is that time. A job that has done its work, or 0. */
 uint64_t load_pass(struct load *load, int64_t now_ms);
+/* Processor time until then: space: of processors that a job has, shared: that jobs compute. */
+double load_used_ms(const struct load *load, int64_t now_ms);
 /* The busy share of each processor of a host since it was asked last. */
 void load_report(struct load *load, int host, int64_t now_ms, double *busy);
 /* When last something of that has changed on it, as far as it is known since load_bring(). */

@@ -30,13 +30,6 @@ static void push(struct world *w, const struct action *action, enum event_type t
         (struct follows){.type = type, .host = action->host, .attempt = action->attempt, .job = action->job};
 }
 
-static void count_used(struct world *w, int64_t change)
-{
-    w->used_ms += (double)w->used * (double)(w->now_ms - w->used_since_ms);
-    w->used_since_ms = w->now_ms;
-    w->used += (uint64_t)change;
-}
-
 static void start(struct world *w, uint64_t id)
 {
     const struct core_job *info = core_job(w->core, id);
@@ -44,7 +37,6 @@ static void start(struct world *w, uint64_t id)
 
     job->start_ms = w->now_ms - OFFSET_MS;
     job->place = world_place(info->processors, info->nprocs);
-    count_used(w, job->nprocs);
     w->nwaiting--;
     w->nrunning++;
     w->quiet_reports = 0;
@@ -305,7 +297,6 @@ static void end(struct world *w, uint64_t id)
     memcpy(level_ms, info->level_ms, sizeof(level_ms));
     level_ms[info->level] += w->now_ms - info->level_until_ms;
     job->level_ms = level_ms;
-    count_used(w, -(int64_t)job->nprocs);
     if (job->nobody)
         nobody_goes(w, info->uid);
     load_end(w->load, id, w->now_ms);
@@ -402,7 +393,7 @@ struct world *world_create(const struct world_settings *settings, struct source 
     w->last_behind = &w->behind;
     hosts_create(w);
     w->load = load_create(settings);
-    w->now_ms = w->used_since_ms = OFFSET_MS;
+    w->now_ms = OFFSET_MS;
     if (w->reports)
         hosts_report(w);
     w->has_next = source->next(source, &w->next);
@@ -442,7 +433,7 @@ int64_t world_now_ms(const struct world *w)
 
 double world_used_ms(const struct world *w)
 {
-    return w->used_ms + (double)w->used * (double)(w->now_ms - w->used_since_ms);
+    return load_used_ms(w->load, w->now_ms);
 }
 
 const char *world_fault(const struct world *w)

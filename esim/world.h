@@ -68,7 +68,7 @@ int world_cpus(const struct world_settings *settings, int host);
 double *world_speeds(const struct world_settings *settings);
 uint64_t world_processors(const struct world_settings *settings);
 int64_t world_now_ms(const struct world *world); /* since the first could be submitted */
-double world_used_ms(const struct world *world); /* processor time of jobs' clusters, in all */
+double world_used_ms(const struct world *world); /* processor time, in all: load_used_ms() */
 /* Why it cannot go on; NULL: nothing is wrong. */
 const char *world_fault(const struct world *world);
 uint64_t world_refused(const struct world *world); /* jobs that are too large for the machine */

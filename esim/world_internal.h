@@ -60,10 +60,7 @@ struct world {
     unsigned idle_reports;
     int64_t quiet_reports;                                  /* since something else happened */
     uint64_t nended, nwaiting, nbehind, nrunning, nrefused; /* waiting: in the core */
-    double used_ms;
-    uint64_t used; /* processors of clusters now */
-    int64_t used_since_ms;
-    uint64_t nphases; /* that have ended */
+    uint64_t nphases;                                       /* that have ended */
     char fault[160];
     uint32_t *nobodies, all_nobodies; /* [nnobodies] users that stand for nobody and have no job; so many in all */
     size_t nnobodies, nobodies_capacity;

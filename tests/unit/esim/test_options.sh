@@ -259,6 +259,12 @@ if little --version >/dev/null 2>&1; then
     expect '.. in one of several simulations' 1 'its process has ended before it had' little --cpus 240 --compare hosts=4,65536
 fi
 
+# utilisation: of the time of processors what jobs compute, so never more than there is
+says 0 '"utilisation":1.0,' --trace "$dir/user0.swf" --hosts 1 --cpus 1 --model shared --levels 4 --json
+printf '; MaxProcs: 1\n1 0 -1 100 1 50 -1 -1 -1 -1 1 1 1 -1 1 -1 -1 -1\n' >"$dir/half.swf"
+says 0 '"utilisation":0.5,' --trace "$dir/half.swf" --model shared --json
+says 0 '"utilisation":1.0,' --trace "$dir/half.swf" --json
+
 # what is wrong in a trace is told once
 faults=${srcdir:-..}/tests/unit/esim/traces/faults.swf
 n=$((n + 1))
