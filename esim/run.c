@@ -15,6 +15,7 @@
 
 enum { HOLDS = 2 /* times one after the other: the first may be chance, and one would stop at such */ };
 enum { TICK_JOBS = 20, FIRST_JOBS = 4000, TICKS_PER_MSER = 5 };
+enum { PROCESSOR_EFFORT = 32 /* what is done for a processor of a job, in looks at a host for a job */ };
 enum { HOPELESS_JOBS = 8000 /* of fewer a queue may grow by chance */, LONG_JOBS = 128000 };
 
 /* All of a run, by the order in which jobs ended; and every TICK_JOBS jobs how much was used until then. */
@@ -26,6 +27,7 @@ struct record {
     size_t count, ticks, ended;               /* that are measured; their ticks; all */
     bool behind;               /* these come after those that were asked for, and only tell how much jobs depend */
     size_t asked, asked_ticks; /* on each other */
+    double effort;             /* of those behind */
     size_t capacity[7];
     double last_s, last_used_s, work_sum_s, processors;
     double *series;
@@ -59,6 +61,8 @@ static void ended(const struct sim_job *job, void *data)
     double turnaround = (double)(job->end_ms - job->submit_ms) / 1000, work = (double)job->work_ms / 1000;
 
     r->ended++;
+    if (r->behind)
+        r->effort += r->config->world.nhosts + (double)PROCESSOR_EFFORT * job->nprocs;
     if (job->unmeasured)
         return;
     add(&r->turnaround, &r->capacity[0], r->count, turnaround);
@@ -245,6 +249,28 @@ static bool is_hopeless(const struct record *r, const struct result *result)
     return !result->steady && world_waiting(r->world) > r->ended / (r->ended < LONG_JOBS ? 10 : 100);
 }
 
+/* Until so many have ended. False: there are no more, or all the others would take too long on so large a machine. */
+static bool run_behind(struct record *r, size_t goal)
+{
+    const size_t some = 100;
+    bool more = true;
+
+    while (more && r->ended < goal && r->effort < r->config->effort_max)
+        more = world_run(r->world, r->ended + some < goal ? r->ended + some : goal);
+    return more && r->ended >= goal;
+}
+
+/* Of so few nobody knows how much they depend on each other. */
+static void forget_intervals(struct result *result)
+{
+    struct estimate *all[] = {&result->turnaround, &result->wait, &result->stretch, &result->utilisation,
+                              &result->median,     &result->p95,  &result->load_out};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        all[i]->half = NAN;
+    result->too_short = true;
+}
+
 /* A run whose length was said may be too short to show how much jobs depend on those before, and would then be taken
  * for more than it is: so the workload goes on behind it until that is known. */
 static void look_behind(struct record *r, struct result *result, FILE *progress)
@@ -258,11 +284,13 @@ static void look_behind(struct record *r, struct result *result, FILE *progress)
         goal = goal < FIRST_JOBS / 2 ? FIRST_JOBS : goal < JUDGED_MAX / 2 ? 2 * goal : JUDGED_MAX;
         if (progress)
             fprintf(progress, "\r%s: %zu jobs, and others to know how sure that is ", r->config->label, r->asked);
-        more = world_run(r->world, goal);
+        more = run_behind(r, goal);
         result->steady = true;
         evaluate_means(r, result);
         hopeless = is_hopeless(r, result);
     }
+    if (r->ended < FIRST_JOBS && r->effort >= r->config->effort_max)
+        forget_intervals(result);
     if (progress)
         fprintf(progress, "\r\033[K");
 }

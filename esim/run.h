@@ -27,6 +27,7 @@ struct config {
     bool model_said;   /* else HISTORY has MODEL_SHARED */
     double precision;  /* relative half-width of the mean turnaround that is wanted (saturated: of the utilisation) */
     uint64_t jobs_max; /* give up then */
+    double effort_max; /* of the jobs behind a run, in looks at a host for a job */
     bool jobs_said;
     bool precision_said;
     bool no_feedback; /* the jobs of a trace come at its times, whatever they follow */

@@ -158,11 +158,31 @@ static void test_too_short(void **state)
     assert_int_equal(result.judged, JUDGED_MAX);
 }
 
+/* On a very large machine the jobs behind a run would take long: so there are fewer, and nothing is said from few. */
+static void test_effort(void **state)
+{
+    struct config config = CONFIG("workload", "procs [4,4]", "load", "2", "jobs", "50");
+    const double of_a_job = 16 + 32 * 4;
+    struct result all = simulate(config), few, some;
+
+    (void)state;
+    assert_int_equal(all.judged, 4000);
+    assert_false(all.too_short);
+    config.effort_max = 3000 * of_a_job;
+    few = simulate(config);
+    assert_int_equal(few.judged, 50 + 3000);
+    assert_true(few.too_short && isnan(few.turnaround.half) && isnan(few.utilisation.half) && isnan(few.p95.half));
+    assert_true(few.turnaround.mean == all.turnaround.mean && few.jobs == all.jobs);
+    config.effort_max = 3950 * of_a_job;
+    some = simulate(config);
+    assert_true(some.judged == 4000 && some.turnaround.half == all.turnaround.half);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_statistics), cmocka_unit_test(test_growing),   cmocka_unit_test(test_hopeless),
-        cmocka_unit_test(test_intervals),  cmocka_unit_test(test_too_short),
+        cmocka_unit_test(test_intervals),  cmocka_unit_test(test_too_short), cmocka_unit_test(test_effort),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
