@@ -28,10 +28,11 @@ static struct alloc_view view_of(const struct core *core)
 static struct alloc_view view_for(struct core *core, const struct job *job, const struct alloc_request *request)
 {
     struct alloc_view view = view_of(core);
+    bool asks = room_is_asked(&request->demand);
     struct host *host;
 
     for (int i = 0; (host = allowed_host(core, job, i)); i++)
-        if (host_allocatable(host) && alloc_room(request, &host->seen) > 0)
+        if (host_allocatable(host) && (asks ? alloc_room(request, &host->seen) : host->seen.ncpus) > 0)
             core->view[view.nhosts++] = &host->seen;
     view.hosts = core->view;
     view.notes = core->notes;

@@ -51,17 +51,25 @@ enum alloc_verdict alloc_judge_level(const struct alloc_view *view, const struct
 
 typedef enum alloc_verdict judge_function(const struct alloc_view *view, const struct alloc_host *host, int cpu);
 
+/* A full one is none, whoever judges: on a busy machine most are, and are not worth a call. */
+static bool is_free(const struct alloc_view *view, const struct alloc_host *host, judge_function *judge, int cpu,
+                    int levels)
+{
+    return host->processors[cpu].next_level < levels && judge(view, host, cpu) == ALLOC_FREE;
+}
+
 static int count_to(const struct alloc_view *view, const struct alloc_host *host, judge_function *judge, int level)
 {
     int count = 0;
 
     for (int k = 0; k < host->ncpus; k++)
-        count += host->processors[host->cpus[k]].next_level <= level && judge(view, host, host->cpus[k]) == ALLOC_FREE;
+        count += is_free(view, host, judge, host->cpus[k], level + 1);
     return count;
 }
 
 /* Selection sampling (Knuth, The Art of Computer Programming 2, 3.4.2 S): each set of nprocs of the count processors is
- * equally likely, and they come in order. Where a host has more than its room, it is sampled in the same way first. */
+ * equally likely, and they come in order. Where a host has more than its room, it is sampled in the same way first.
+ * notes: which hosts have any. */
 static void sample(const struct alloc_view *view, const struct alloc_request *request, uint64_t *random,
                    judge_function *judge, int level, uint64_t count, struct core_processor *processors)
 {
@@ -69,11 +77,16 @@ static void sample(const struct alloc_view *view, const struct alloc_request *re
 
     for (int i = 0; i < view->nhosts && chosen < nprocs; i++) {
         const struct alloc_host *host = view->hosts[i];
-        int room = alloc_room(request, host), there = room < host->ncpus ? count_to(view, host, judge, level) : 0;
-        bool limited = there > room;
+        int room, there;
+        bool limited;
+        if (view->notes[i] == 0)
+            continue;
+        room = alloc_room(request, host);
+        there = room < host->ncpus ? count_to(view, host, judge, level) : 0;
+        limited = there > room;
         for (int k = 0; k < host->ncpus && chosen < nprocs; k++) {
             int cpu = host->cpus[k];
-            if (host->processors[cpu].next_level > level || judge(view, host, cpu) != ALLOC_FREE)
+            if (!is_free(view, host, judge, cpu, level + 1))
                 continue;
             if (limited && !alloc_draw(random, &there, &room))
                 continue;
@@ -83,21 +96,26 @@ static void sample(const struct alloc_view *view, const struct alloc_request *re
     }
 }
 
-/* By level; those of the best levels first, as far as there is room. Free ones are below view->options->levels. */
-static void count_host(const struct alloc_view *view, const struct alloc_request *request,
-                       const struct alloc_host *host, judge_function *judge, uint64_t counts[CORE_MAX_LEVELS])
+/* By level; those of the best levels first, as far as there is room. Returns how many are free, with room or without.
+ */
+static int count_host(const struct alloc_view *view, const struct alloc_request *request, const struct alloc_host *host,
+                      judge_function *judge, uint64_t counts[CORE_MAX_LEVELS])
 {
-    int there[CORE_MAX_LEVELS], room = alloc_room(request, host);
+    const int levels = view->options->levels;
+    int room = alloc_room(request, host), there[CORE_MAX_LEVELS] = {0}, count = 0;
 
-    memset(there, 0, (size_t)view->options->levels * sizeof(*there));
     for (int k = 0; k < host->ncpus; k++)
-        if (judge(view, host, host->cpus[k]) == ALLOC_FREE)
+        if (is_free(view, host, judge, host->cpus[k], levels)) {
             there[host->processors[host->cpus[k]].next_level]++;
-    for (int level = 0; level < view->options->levels; level++) {
+            count++;
+        }
+    for (int level = 0, left = count; left > 0; level++) {
         int some = there[level] < room ? there[level] : room;
         counts[level] += (uint64_t)some;
         room -= some;
+        left -= there[level];
     }
+    return count;
 }
 
 uint32_t alloc_at_best_level(const struct alloc_view *view, const struct alloc_request *request, uint64_t *random,
@@ -108,7 +126,7 @@ uint32_t alloc_at_best_level(const struct alloc_view *view, const struct alloc_r
     uint64_t counts[CORE_MAX_LEVELS] = {0}, count = 0;
 
     for (int i = 0; i < view->nhosts; i++)
-        count_host(view, request, view->hosts[i], judge, counts);
+        view->notes[i] = count_host(view, request, view->hosts[i], judge, counts);
     for (int level = 0; level < view->options->levels; level++) {
         count += counts[level];
         if (count < request->nprocs)
