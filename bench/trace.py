@@ -12,15 +12,15 @@ ABOUT = "esim with a trace of 1,000,000 jobs on 1,000 processors"
 FIGURES = ["trace.time", "trace.memory"]
 PROCESSORS, BUSY, SEED = 1000, 0.8, 1
 ALLOCATORS = "v1", "spread"
-SIZES = (1, 1, 2, 4, 8, 16, 32, 64, 128)
+SHAPES = {"mixed": (1, 1, 2, 4, 8, 16, 32, 64, 128), "wide": range(1, 257)}  # wide: each job is much work for the core
 RUN_S = 3600  # at the median; a tenth of the jobs run for longer than 10 hours
 
 
-def write(path, jobs):
-    """Jobs of all sizes that keep so much of the machine busy."""
+def write(path, jobs, shape):
+    """Jobs of all sizes of a shape that keep so much of the machine busy."""
     draw = random.Random(SEED)
     runs = [max(1, int(draw.lognormvariate(0, 1.8) * RUN_S)) for _ in range(jobs)]
-    sizes = [draw.choice(SIZES) for _ in range(jobs)]
+    sizes = [draw.choice(SHAPES[shape]) for _ in range(jobs)]
     gap = sum(run * size for run, size in zip(runs, sizes)) / (BUSY * PROCESSORS * jobs)
     at = 0
     with open(path, "w", encoding="ascii") as file:
@@ -55,8 +55,10 @@ def run(bench):
     jobs = bench.size(1000000, 5000)
     with tempfile.TemporaryDirectory() as place:
         path = os.path.join(place, "trace.swf")
-        write(path, jobs)
-        for allocator in ALLOCATORS:
-            runs = [replay(path, allocator) for _ in range(bench.size(3, 1))]
-            bench.figure("trace.time", [seconds for seconds, _ in runs], "s", at_most(60), jobs=jobs, allocator=allocator)
-            bench.figure("trace.memory", [memory for _, memory in runs], "MB", at_most(500), jobs=jobs, allocator=allocator)
+        for shape in SHAPES:
+            write(path, jobs, shape)
+            for allocator in ALLOCATORS:
+                runs = [replay(path, allocator) for _ in range(bench.size(3, 1))]
+                what = {"jobs": jobs, "shape": shape, "allocator": allocator}
+                bench.figure("trace.time", [seconds for seconds, _ in runs], "s", at_most(60), **what)
+                bench.figure("trace.memory", [memory for _, memory in runs], "MB", at_most(500), **what)
