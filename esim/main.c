@@ -42,7 +42,7 @@ static const struct option_row options[] = {
     {OPTION_SATURATED, "saturated", NULL, "a queue that is never empty"},
     {OPTION_KEY, "arrivals", "A", "poisson or constant (default: poisson)"},
     {OPTION_KEY, "service", "S", "exponential or constant times (default: exponential)"},
-    {OPTION_KEY, "mean-service", "SECONDS", "the mean of these times, of those of a trace too"},
+    {OPTION_KEY, "mean-service", "SECONDS", "the mean of these times (default: 4)"},
     {OPTION_KEY, "share", "P", "how much of its time a job computes, in the model shared"},
     {OPTION_KEY, "trace", "FILE", "a trace in the Standard Workload Format, perhaps with gzip"},
     {OPTION_KEY, "feedback", "[=YES]", "of a trace: jobs follow those that they name, yes or no (default: yes)"},
