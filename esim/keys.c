@@ -15,7 +15,7 @@
 
 void keys_default(struct config *config)
 {
-    *config = (struct config){.precision = 0.02, .jobs_max = 2000000, .effort_max = 4e8 /* a minute */, .cube = -1};
+    *config = (struct config){.precision = 0.02, .jobs_max = 2000000, .effort_max = 1.3e9 /* minutes */, .cube = -1};
     core_options_default(&config->world.core);
     config->world.core.levels = 0; /* keys_complete() */
     config->world.core.allocator = ALLOCATOR_COUNT;
