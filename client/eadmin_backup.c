@@ -29,7 +29,7 @@
 #include "lib/pki/ca.h"
 
 struct backup {
-    const char *config, *file;
+    const char *config, *file; /* config: NULL: elmer.conf, which need not be there */
     bool force;
     struct backup_out out;
 };
@@ -121,13 +121,14 @@ static int add_store(struct backup_out *out, const struct settings *settings, st
 static int add_all(struct backup *backup, const struct settings *settings, struct err *err)
 {
     struct backup_out *out = &backup->out;
-    char *fragments = must(str_format("%s.d", backup->config));
+    const char *config = eadmin_config_path(backup->config);
+    char *fragments = must(str_format("%s.d", config));
     int result = add_about(out, settings, err);
 
     if (result == 0)
         result = add_store(out, settings, err);
     if (result == 0)
-        result = add_file(out, backup->config, "etc/elmer.conf", err);
+        result = add_file(out, config, "etc/elmer.conf", err);
     if (result == 0)
         result = add_files(out, fragments, "etc/elmer.conf.d", only_fragments, err);
     if (result == 0)
@@ -224,7 +225,7 @@ static int make_backup(struct backup *backup)
 int eadmin_backup(int argc, char **argv)
 {
     static const int takes[] = {'c', OPTION_FORCE, 0};
-    struct backup backup = {.config = ELMER_SYSCONFDIR "/elmer.conf"};
+    struct backup backup = {.config = NULL};
     int c, code;
 
     while ((c = eadmin_option(argc, argv, "", takes)) != -1) {

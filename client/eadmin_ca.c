@@ -48,7 +48,7 @@ int eadmin_failed(const struct err *err)
     return EXIT_REFUSED;
 }
 
-static const char *path_of(const char *config)
+const char *eadmin_config_path(const char *config)
 {
     return config ? config : ELMER_SYSCONFDIR "/elmer.conf";
 }
@@ -57,7 +57,7 @@ bool eadmin_load_settings(const char *config, struct settings *settings)
 {
     struct err err = ERR_INIT;
 
-    if (settings_load(settings, path_of(config), config != NULL, &err) == 0)
+    if (settings_load(settings, eadmin_config_path(config), config != NULL, &err) == 0)
         return true;
     say("%s", err.text);
     return false;
@@ -373,11 +373,11 @@ static int init_in_order(const struct init *init, struct settings *settings)
     int code = look_for_cluster(init, settings);
 
     if (code == EXIT_DONE && place)
-        code = place_cluster(&init->place, path_of(init->config), init->config != NULL, settings);
+        code = place_cluster(&init->place, eadmin_config_path(init->config), init->config != NULL, settings);
     if (code == EXIT_DONE)
         code = init_with_writer(init, settings);
     if (code == EXIT_DONE && init->now)
-        code = place_start(path_of(init->config), init->config != NULL);
+        code = place_start(eadmin_config_path(init->config), init->config != NULL);
     if (code == EXIT_DONE && init->now)
         say_next_hosts(settings);
     return code;

@@ -17,7 +17,9 @@ char *eadmin_address(const struct settings *settings);
 
 /* The exit code. */
 int eadmin_need_root(void);
-/* config: NULL: elmer.conf, which need not be there. False, NULL: it has been said why. */
+/* config: of option -c; NULL: elmer.conf, which need not be there. */
+const char *eadmin_config_path(const char *config);
+/* The same. False, NULL: it has been said why. */
 bool eadmin_load_settings(const char *config, struct settings *settings);
 const struct passwd *eadmin_elmer_user(void);
 /* The directory of elmer's files; systemd makes it when elmer starts, which comes later. The exit code. */
