@@ -203,13 +203,17 @@ static int make_file(struct backup *backup, const struct settings *settings)
 static int make_backup(struct backup *backup)
 {
     struct settings settings = {0};
+    struct err err = ERR_INIT;
     struct stat st;
-    int code;
+    int code, result;
 
-    if (access(CA_DIR "/ca.key", F_OK) < 0) {
+    result = ca_look(CA_DIR, &err);
+    if (result == -ENOENT) {
         say("there is no CA here (%s): this is not the queue host, or eadmin init was not run yet", CA_DIR);
         return EXIT_REFUSED;
     }
+    if (result < 0)
+        return eadmin_failed(&err);
     if (!backup->force && lstat(backup->file, &st) == 0) {
         say("%s is there already: name another file, or say --force to replace it", backup->file);
         return EXIT_REFUSED;

@@ -2,6 +2,7 @@
 
 #include "lib/pki/ca.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -46,7 +47,7 @@ static int make_parts(int dir, struct err *err)
     return 0;
 }
 
-/* The key first: while ca.crt is not there nothing was signed, and the next try begins anew. */
+/* The key first: before ca.crt is there nothing is signed, and the next try begins anew. */
 static int make_ca(int dir, const char *name, int64_t now_ms, struct err *err)
 {
     char common[PKI_NAME_MAX + 1], *key = NULL, *certificate = NULL;
@@ -67,6 +68,84 @@ static int make_ca(int dir, const char *name, int64_t now_ms, struct err *err)
     return result;
 }
 
+/* ---- half a CA ---- */
+
+#define KEY_BACK "put it back from a backup, where it is elmer-backup/ca/ca.key"
+#define CERTIFICATE_BACK                                                                                               \
+    "put it back from " ELMER_STATEDIR "/pki/ca.crt here, from " ELMER_RSD_STATEDIR                                    \
+    "/pki/ca.crt of a host that has joined, or from a backup"
+
+static bool is_there(int dir, const char *name)
+{
+    return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static bool has_files(int at, const char *name)
+{
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    bool found = false;
+
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    for (const struct dirent *entry; !found && (entry = readdir(dir));)
+        found = entry->d_name[0] != '.';
+    closedir(dir);
+    return found;
+}
+
+/* 0: both files are there. -ENOENT: there is no CA; a key with which nothing was signed is of a making that was
+ * interrupted. -EUCLEAN: one of them is gone, with what to do. */
+static int look_whole(int dir, struct err *err)
+{
+    bool key = is_there(dir, "ca.key"), certificate = is_there(dir, "ca.crt");
+
+    if (key && certificate)
+        return 0;
+    if (certificate)
+        return err_set(err, -EUCLEAN,
+                       "ca.key, the CA's key, is gone, and without it nothing can be signed: " KEY_BACK
+                       "; if there is none, move this directory away and make a new CA with eadmin init, which all "
+                       "hosts have to join");
+    if (key && (is_there(dir, "elmer.counter") || has_files(dir, "used")))
+        return err_set(err, -EUCLEAN,
+                       "ca.crt, the CA's certificate, is gone, and another one would be another CA, which no host "
+                       "knows: " CERTIFICATE_BACK);
+    return -ENOENT;
+}
+
+int ca_look(const char *path, struct err *err)
+{
+    int dir = file_dir(path, 0, err), result;
+
+    if (dir < 0)
+        return dir;
+    result = look_whole(dir, err);
+    if (result == -EUCLEAN && err)
+        err_prefix(err, "%s", path);
+    close(dir);
+    return result;
+}
+
+/* Both were read: are they what they should be? */
+static int check_whole(const struct ca *ca, struct err *err)
+{
+    struct pki_certificate facts;
+    struct err why = ERR_INIT;
+
+    if (pki_inspect(ca->certificate, &facts, &why) < 0)
+        return err_set(err, -EUCLEAN, "ca.crt, the CA's certificate, is damaged (%s): " CERTIFICATE_BACK, why.text);
+    if (pki_key_fits(ca->key, ca->certificate, &why) < 0)
+        return err_set(err, -EUCLEAN, "ca.key, the CA's key, is damaged, or not that of ca.crt (%s): " KEY_BACK,
+                       why.text);
+    return 0;
+}
+
+/* ---- making and opening, as others see it ---- */
+
 int ca_create(const char *path, const char *name, int64_t now_ms, struct err *err)
 {
     int result, dir = file_dir(path, 0700, err);
@@ -74,8 +153,12 @@ int ca_create(const char *path, const char *name, int64_t now_ms, struct err *er
     if (dir < 0)
         return dir;
     result = fchmod(dir, 0700) < 0 ? err_set(err, -errno, "cannot set the mode of %s: %s", path, strerror(errno)) : 0;
-    if (result == 0 && faccessat(dir, "ca.crt", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-        result = 1;
+    if (result == 0) {
+        result = look_whole(dir, err);
+        if (result == -EUCLEAN && err)
+            err_prefix(err, "%s", path);
+        result = result == 0 ? 1 : result == -ENOENT ? 0 : result;
+    }
     if (result == 0)
         result = guard_memory(err);
     if (result == 0)
@@ -94,6 +177,8 @@ int ca_open(const char *path, struct ca *ca, struct err *err)
         result = ca->dir;
     else if (fstat(ca->dir, &st) < 0 || (st.st_mode & 077))
         result = err_set(err, -EPERM, "%s is open to others: chmod 700 %s", path, path);
+    if (result == 0 && look_whole(ca->dir, err) == -EUCLEAN)
+        result = -EUCLEAN;
     if (result == 0)
         result = file_read(ca->dir, "ca.crt", PKI_PEM_MAX, &ca->certificate, err);
     if (result == 0)
@@ -101,7 +186,7 @@ int ca_open(const char *path, struct ca *ca, struct err *err)
     if (result == 0)
         result = file_read(ca->dir, "ca.key", PKI_PEM_MAX, &ca->key, err);
     if (result == 0)
-        result = pki_key_fits(ca->key, ca->certificate, err);
+        result = check_whole(ca, err);
     if (result < 0) {
         if (err)
             err_prefix(err, "%s", path);

@@ -24,9 +24,12 @@ struct ca {
     int64_t valid_ms; /* of the certificates that it signs; ca_open() sets CA_VALID_MS */
 };
 
-/* A CA that is there is left alone: returns 1. 0: made. name: of the cluster or the queue host, for people. */
+/* A CA that is there is left alone: returns 1. 0: made. name: of the cluster or the queue host, for people. -EUCLEAN:
+ * ca.key or ca.crt is gone, with what to do: another CA in its place would be one that no host knows. */
 int ca_create(const char *path, const char *name, int64_t now_ms, struct err *err);
-/* -ENOENT: there is none; -EPERM: its directory is not ours alone. */
+/* Whether it is there: 0, -ENOENT, or -EUCLEAN as above. */
+int ca_look(const char *path, struct err *err);
+/* -ENOENT: there is none; -EPERM: its directory is not ours alone; -EUCLEAN: a file of it is gone or damaged. */
 int ca_open(const char *path, struct ca *ca, struct err *err);
 /* When two thirds of the CA's time are over: a new certificate of it, with the same key, so that hosts need nothing,
  * and all that was signed stays good. Tokens that wait are not: they name the one before. 0: done, 1: it is not due. */

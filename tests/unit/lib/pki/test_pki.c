@@ -261,6 +261,58 @@ static void a_ca_is_made_once_and_for_us_alone(void **state)
     ca_close(&again);
 }
 
+/* Another CA in the place of half a CA would be one that no host knows. */
+static void half_a_ca_is_neither_made_anew_nor_none(void **state)
+{
+    struct rig *rig = *state;
+    const char *const names[] = {"ws2"};
+    int dir = file_dir(rig->dir, 0, NULL);
+    struct err err = ERR_INIT;
+    struct ca again;
+    char *certificate;
+
+    assert_int_equal(ca_look(rig->dir, &err), 0);
+    assert_int_equal(unlinkat(dir, "ca.crt", 0), 0); /* nothing was signed: its making was interrupted */
+    assert_int_equal(ca_look(rig->dir, &err), -ENOENT);
+    assert_int_equal(ca_create(rig->dir, "ws1", NOW, &err), 0);
+    ca_close(&rig->ca);
+    assert_int_equal(ca_open(rig->dir, &rig->ca, &err), 0);
+    assert_int_equal(ca_issue_elmer(&rig->ca, rig->request, names, 1, NOW, &certificate, &err), 0);
+    free(certificate);
+
+    assert_int_equal(unlinkat(dir, "ca.crt", 0), 0);
+    assert_int_equal(ca_create(rig->dir, "ws1", NOW, &err), -EUCLEAN);
+    assert_says(&err, rig->dir);
+    assert_says(&err, "ca.crt, the CA's certificate, is gone");
+    assert_says(&err, "put it back from /var/lib/elmer/pki/ca.crt here");
+    err_clear(&err);
+    assert_int_equal(ca_look(rig->dir, &err), -EUCLEAN);
+    assert_int_equal(ca_open(rig->dir, &again, NULL), -EUCLEAN);
+    assert_int_equal(file_write(dir, "ca.crt", "", 0644, NULL), 0);
+    err_clear(&err);
+    assert_int_equal(ca_open(rig->dir, &again, &err), -EUCLEAN);
+    assert_says(&err, "ca.crt, the CA's certificate, is damaged");
+    assert_int_equal(file_write(dir, "ca.crt", rig->ca.certificate, 0644, NULL), 0);
+
+    assert_int_equal(file_write(dir, "ca.key", "", 0600, NULL), 0);
+    err_clear(&err);
+    assert_int_equal(ca_open(rig->dir, &again, &err), -EUCLEAN);
+    assert_says(&err, rig->dir);
+    assert_says(&err, "ca.key, the CA's key, is damaged, or not that of ca.crt");
+    assert_says(&err, "put it back from a backup, where it is elmer-backup/ca/ca.key");
+    assert_int_equal(unlinkat(dir, "ca.key", 0), 0);
+    err_clear(&err);
+    assert_int_equal(ca_open(rig->dir, &again, &err), -EUCLEAN);
+    assert_says(&err, "ca.key, the CA's key, is gone, and without it nothing can be signed");
+    err_clear(&err);
+    assert_int_equal(ca_create(rig->dir, "ws1", NOW, &err), -EUCLEAN);
+    assert_int_equal(faccessat(dir, "ca.key", F_OK, 0), -1);
+    assert_int_equal(file_write(dir, "ca.key", rig->ca.key, 0600, NULL), 0);
+    assert_int_equal(ca_open(rig->dir, &again, &err), 0); /* what is put back is good */
+    ca_close(&again);
+    close(dir);
+}
+
 static char *content(int dir, const char *name)
 {
     char *text = NULL;
@@ -349,17 +401,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(who_has_the_key_is_undumpable),
-        TEST(a_certificate_says_what_we_decide),
-        TEST(names_of_a_certificate_are_names),
-        TEST(a_request_asks_for_one_name),
-        TEST(a_request_that_asks_for_more_is_refused),
-        TEST(renewal_needs_the_old_key),
-        TEST(elmers_renewal_keeps_its_names),
-        TEST(the_ca_is_renewed),
-        TEST(a_ca_is_made_once_and_for_us_alone),
-        TEST(key_and_certificate_change_together),
-        TEST(files_are_not_followed),
+        TEST(who_has_the_key_is_undumpable),           TEST(a_certificate_says_what_we_decide),
+        TEST(names_of_a_certificate_are_names),        TEST(a_request_asks_for_one_name),
+        TEST(a_request_that_asks_for_more_is_refused), TEST(renewal_needs_the_old_key),
+        TEST(elmers_renewal_keeps_its_names),          TEST(the_ca_is_renewed),
+        TEST(a_ca_is_made_once_and_for_us_alone),      TEST(half_a_ca_is_neither_made_anew_nor_none),
+        TEST(key_and_certificate_change_together),     TEST(files_are_not_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
