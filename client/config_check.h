@@ -57,6 +57,10 @@ void config_date(long long seconds, char text[16]);
 
 /* ---- the daemons ---- */
 
+/* Tries whether elmer could listen there, as the present user. NULL: yes, also where the elmer of that socket does
+ * already; or why not, and what to do, malloc'd. */
+char *config_try_listen(const char *listen, const char *socket);
+
 /* Prints all problems, or the line that all is well. user: that the daemon runs as, NULL: as usual. Returns the exit
  * code. */
 int config_check_elmer(const char *path, bool required, const char *user);

@@ -114,22 +114,31 @@ static bool check_name_of_listen(struct config_check *check, const char *listen,
     return !peers;
 }
 
-static void try_to_bind(struct config_check *check, const struct settings *settings)
+char *config_try_listen(const char *listen, const char *socket)
 {
     struct err err = ERR_INIT;
-    int fd, result = address_bind(settings->listen, 0, &fd, &err);
+    int fd, result = address_bind(listen, 0, &fd, &err);
 
     if (result == 0) {
         close(fd);
-        return;
+        return NULL;
     }
-    if (result == -EADDRINUSE && elmer_runs(settings->socket))
-        return; /* it is elmer's own */
-    config_problem(check, "listen", settings->listen, "%s; %s", err.text,
-                   result == -EADDRINUSE      ? "another program has it: ss -ltnp says which"
-                   : result == -EADDRNOTAVAIL ? "it is no address of this host: ip address shows those that are"
-                   : result == -EACCES        ? "take a port above 1023, such as 7110"
-                                              : "choose another address");
+    if (result == -EADDRINUSE && elmer_runs(socket))
+        return NULL; /* it is elmer's own */
+    return must(str_format("%s; %s", err.text,
+                           result == -EADDRINUSE      ? "another program has it: ss -ltnp says which"
+                           : result == -EADDRNOTAVAIL ? "it is no address of this host: ip address shows those that are"
+                           : result == -EACCES        ? "take a port above 1023, such as 7110"
+                                                      : "choose another address"));
+}
+
+static void try_to_bind(struct config_check *check, const struct settings *settings)
+{
+    char *why = config_try_listen(settings->listen, settings->socket);
+
+    if (why)
+        config_problem(check, "listen", settings->listen, "%s", why);
+    free(why);
 }
 
 static void check_listen(struct work *work)

@@ -6,6 +6,7 @@
  * is repeated. */
 #include "config.h"
 
+#include "client/config_check.h"
 #include "client/eadmin.h"
 #include "client/eadmin_place.h"
 #include "client/eadmin_root.h"
@@ -369,15 +370,22 @@ static int look_for_cluster(const struct init *init, const struct settings *sett
 
 static int init_in_order(const struct init *init, struct settings *settings)
 {
-    bool place = init->place.hosts || init->place.listen || init->now || init->restore;
+    bool place = init->place.hosts || init->place.listen || init->now || init->restore, required = init->config != NULL;
+    const char *config = eadmin_config_path(init->config);
+    struct place_undo undo = {NULL};
     int code = look_for_cluster(init, settings);
 
     if (code == EXIT_DONE && place)
-        code = place_cluster(&init->place, eadmin_config_path(init->config), init->config != NULL, settings);
+        code = place_cluster(&init->place, config, required, settings, &undo);
     if (code == EXIT_DONE)
         code = init_with_writer(init, settings);
     if (code == EXIT_DONE && init->now)
-        code = place_start(eadmin_config_path(init->config), init->config != NULL);
+        code = config_check_elmer(config, required, NULL);
+    if (code != EXIT_DONE)
+        place_undo(&undo);
+    place_undo_fini(&undo);
+    if (code == EXIT_DONE && init->now)
+        code = place_start();
     if (code == EXIT_DONE && init->now)
         say_next_hosts(settings);
     return code;

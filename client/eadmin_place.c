@@ -1,8 +1,9 @@
 /* eadmin_place.c - hosts and address of a new cluster.
  *
  * The names are looked up -> the address is that of --listen, or of the files, or this host's name; a name that other
- * hosts would understand as themselves is refused; one that nobody knows is asked for at a terminal -> the fragment is
- * written -> the files are read again, because a fragment of the administrator's may count more. */
+ * hosts would understand as themselves is refused, and one that this host does not have; one that nobody knows is asked
+ * for at a terminal -> the fragment is written -> the files are read again, because a fragment of the administrator's
+ * may count more. Where that is refused, or a later step of eadmin init is, what was there before is put back. */
 #include "config.h"
 
 #include "client/eadmin_place.h"
@@ -26,7 +27,19 @@
 
 #define FRAGMENT "50-init.conf"
 
+enum { FRAGMENT_MAX = 1 << 20 };
+
 /* ---- hosts ---- */
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = words; (at = strstr(at, word)); at += length)
+        if ((at == words || at[-1] == ' ') && (at[length] == 0 || at[length] == ' '))
+            return true;
+    return false;
+}
 
 /* "a b c" out of "a,b c"; NULL: it has been said what is wrong. */
 static char *read_hosts(const char *value)
@@ -38,9 +51,15 @@ static char *read_hosts(const char *value)
 
         if (!*word)
             continue;
-        longer = str_valid_hostname(word) ? must(str_format("%s%s%s", all, *all ? " " : "", word)) : NULL;
-        if (!longer)
+        if (!str_valid_hostname(word)) {
             say("'%s' is not the name of a host", word);
+            longer = NULL;
+        } else if (has_word(all, word)) {
+            say("--hosts names %s twice: name each host once", word);
+            longer = NULL;
+        } else {
+            longer = must(str_format("%s%s%s", all, *all ? " " : "", word));
+        }
         free(all);
         all = longer;
     }
@@ -166,7 +185,19 @@ static int refuse_loopback(const char *name, const char *text)
     return EXIT_REFUSED;
 }
 
-static int judge(const char *listen)
+static int judge_address(const char *listen, const char *socket)
+{
+    char *why = config_try_listen(listen, socket);
+
+    if (!why)
+        return EXIT_DONE;
+    say("%s: %s", listen, why);
+    free(why);
+    return EXIT_REFUSED;
+}
+
+/* socket: of the elmer that may run here and listen there. */
+static int judge(const char *listen, const char *socket)
 {
     struct address address;
     struct err err = ERR_INIT;
@@ -177,10 +208,10 @@ static int judge(const char *listen)
         return EXIT_USAGE;
     }
     if (strcmp(address.host, "*") == 0)
-        return EXIT_DONE;
+        return judge_address(listen, socket);
     switch (config_look_up(address.host, text, sizeof(text))) {
     case NAME_GOOD:
-        return EXIT_DONE;
+        return judge_address(listen, socket);
     case NAME_LOOPBACK:
         return refuse_loopback(address.host, text);
     case NAME_UNKNOWN:
@@ -216,7 +247,7 @@ static int find_address(const struct place_wish *wish, const struct settings *se
 
     *listen = NULL;
     if (!wish->listen && settings->listen && (!wish->here || strncmp(settings->listen, "*:", 2) == 0))
-        return judge(settings->listen);
+        return judge(settings->listen, settings->socket);
     if (wish->listen)
         *listen = with_port(wish->listen);
     else if (config_look_up(settings->name, text, sizeof(text)) == NAME_UNKNOWN && isatty(STDIN_FILENO))
@@ -229,7 +260,7 @@ static int find_address(const struct place_wish *wish, const struct settings *se
         say("no address: eadmin init --listen ADDRESS");
         return EXIT_REFUSED;
     }
-    code = judge(*listen);
+    code = judge(*listen, settings->socket);
     if (code != EXIT_DONE) {
         free(*listen);
         *listen = NULL;
@@ -268,7 +299,21 @@ static struct before read_before(const char *config, bool required)
     return before;
 }
 
-static int write_fragment(const char *config, const char *listen, const char *hosts)
+/* What was there before it, for place_undo(). What cannot be kept is not replaced. */
+static int keep_fragment(struct place_undo *undo, const char *path, int dir, struct err *err)
+{
+    struct err why = ERR_INIT;
+    char *old = NULL;
+    int result = file_read(dir, FRAGMENT, FRAGMENT_MAX, &old, &why);
+
+    if (result < 0 && result != -ENOENT)
+        return err_set(err, result, "%s: %s; move it away, then eadmin init again", path, why.text);
+    undo->path = must(strdup(path));
+    undo->old = result == 0 ? old : NULL;
+    return 0;
+}
+
+static int write_fragment(struct place_undo *undo, const char *config, const char *listen, const char *hosts)
 {
     char *path = must(str_format("%s.d", config)),
          *text = must(str_format("# Written by eadmin init; it counts more than elmer.conf.\n[elmer]\n%s%s%s%s%s%s",
@@ -278,17 +323,16 @@ static int write_fragment(const char *config, const char *listen, const char *ho
     int dir, result;
 
     (void)mkdir(ELMER_SYSCONFDIR, 0755); /* else opening says why */
-    (void)mkdir(path, 0755);
+    undo->made_dir = mkdir(path, 0755) == 0;
     dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     result = dir < 0 ? err_set(&err, -errno, "cannot open %s: %s", path, strerror(errno))
-                     : file_write(dir, FRAGMENT, text, 0644, &err);
+                     : keep_fragment(undo, path, dir, &err);
+    if (result == 0)
+        result = file_write(dir, FRAGMENT, text, 0644, &err);
     if (dir >= 0)
         close(dir);
     if (result < 0)
         say("%s", err.text);
-    else
-        printf("%s/" FRAGMENT " says%s%s%s%s.\n", path, listen ? " listen = " : "", listen ? listen : "",
-               hosts ? (listen ? ", hosts = " : " hosts = ") : "", hosts ? hosts : "");
     free(path);
     free(text);
     return result < 0 ? EXIT_REFUSED : EXIT_DONE;
@@ -316,18 +360,54 @@ static int read_again(const char *config, bool required, const char *listen, con
         say("%s", err.text);
         return EXIT_REFUSED;
     }
-    settings_fini(settings);
-    *settings = next;
-    if ((!listen || (settings->listen && strcmp(settings->listen, listen) == 0)) &&
-        (!hosts || has_hosts(settings, hosts)))
+    if ((!listen || (next.listen && strcmp(next.listen, listen) == 0)) && (!hosts || has_hosts(&next, hosts))) {
+        settings_fini(settings);
+        *settings = next;
         return EXIT_DONE;
+    }
+    settings_fini(&next);
     say("another file in %s.d says something else of listen or hosts, and counts more than " FRAGMENT ": take that out "
         "(eadmin config show names it)",
         config);
     return EXIT_REFUSED;
 }
 
-int place_cluster(const struct place_wish *wish, const char *config, bool required, struct settings *settings)
+void place_undo(struct place_undo *undo)
+{
+    int dir = undo->path ? open(undo->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, result = 0;
+    struct err err = ERR_INIT;
+
+    if (dir >= 0 && undo->old)
+        result = file_write(dir, FRAGMENT, undo->old, 0644, &err);
+    else if (dir >= 0 && unlinkat(dir, FRAGMENT, 0) < 0 && errno != ENOENT)
+        result = err_set(&err, -errno, "cannot remove %s/" FRAGMENT ": %s", undo->path, strerror(errno));
+    if (result < 0)
+        say("%s", err.text);
+    else if (undo->told)
+        printf("%s/" FRAGMENT " is as it was before.\n", undo->path);
+    if (dir >= 0)
+        close(dir);
+    if (undo->path && undo->made_dir)
+        (void)rmdir(undo->path);
+    place_undo_fini(undo);
+}
+
+void place_undo_fini(struct place_undo *undo)
+{
+    free(undo->path);
+    free(undo->old);
+    *undo = (struct place_undo){NULL};
+}
+
+static void tell(struct place_undo *undo, const char *listen, const char *hosts)
+{
+    printf("%s/" FRAGMENT " says%s%s%s%s.\n", undo->path, listen ? " listen = " : "", listen ? listen : "",
+           hosts ? (listen ? ", hosts = " : " hosts = ") : "", hosts ? hosts : "");
+    undo->told = true;
+}
+
+int place_cluster(const struct place_wish *wish, const char *config, bool required, struct settings *settings,
+                  struct place_undo *undo)
 {
     char *hosts = wish->hosts ? read_hosts(wish->hosts) : NULL, *listen = NULL;
     int code = wish->hosts && !hosts ? EXIT_USAGE : EXIT_DONE;
@@ -338,13 +418,18 @@ int place_cluster(const struct place_wish *wish, const char *config, bool requir
         code = find_address(wish, settings, &listen);
     if (code == EXIT_DONE && (listen || hosts)) {
         struct before before = read_before(config, required);
+        const char *all_listen = listen ? listen : before.listen, *all_hosts = hosts ? hosts : before.hosts;
 
-        code = write_fragment(config, listen ? listen : before.listen, hosts ? hosts : before.hosts);
+        code = write_fragment(undo, config, all_listen, all_hosts);
+        if (code == EXIT_DONE)
+            code = read_again(config, required, listen, hosts, settings);
+        if (code == EXIT_DONE)
+            tell(undo, all_listen, all_hosts);
+        else
+            place_undo(undo);
         free(before.listen);
         free(before.hosts);
     }
-    if (code == EXIT_DONE)
-        code = read_again(config, required, listen, hosts, settings);
     free(hosts);
     free(listen);
     return code;
@@ -388,13 +473,11 @@ static int start(const char *unit)
     return EXIT_REFUSED;
 }
 
-int place_start(const char *config, bool required)
+int place_start(void)
 {
     static const char *const rsd[] = {"systemctl", "cat", "rsd.service", NULL};
-    int code = config_check_elmer(config, required, NULL);
+    int code = start("elmer");
 
-    if (code == EXIT_DONE)
-        code = start("elmer");
     if (code == EXIT_DONE && run(rsd, true) == 0)
         code = start("rsd");
     return code;

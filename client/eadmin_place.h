@@ -13,14 +13,23 @@ struct place_wish {
     const char *listen; /* HOST or HOST:PORT; NULL: as the files say, or else it is found */
 };
 
+struct place_undo {   /* what was there before */
+    char *path, *old; /* of the fragments, and the text of ours; NULL: nothing was written; there was none */
+    bool made_dir, told;
+};
+
 /* The fragment CONFIG.d/50-init.conf says what is wished for; elmer.conf itself is the administrator's. Nothing is
- * written before all of it is known to be good. settings are those of the files, and afterwards with it. */
-int place_cluster(const struct place_wish *wish, const char *config, bool required, struct settings *settings);
+ * written before all of it is known to be good. settings are those of the files, and afterwards with it. Where it is
+ * refused all is as before; undo is of zeros then. */
+int place_cluster(const struct place_wish *wish, const char *config, bool required, struct settings *settings,
+                  struct place_undo *undo);
+/* A later step was refused: the files are as before. Or it was not. Of zeros: nothing. */
+void place_undo(struct place_undo *undo);
+void place_undo_fini(struct place_undo *undo);
 /* Says it where rsd.conf names the elmer of another host: a new cluster here would take this host out of that one.
  * name: of this host. */
 int place_is_free(const char *rsd_conf, const char *name);
-/* What eadmin config check finds, and if that is nothing: elmer, and rsd where it is installed, now and at each boot.
- */
-int place_start(const char *config, bool required);
+/* elmer, and rsd where it is installed, now and at each boot. */
+int place_start(void);
 
 #endif

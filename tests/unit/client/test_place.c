@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/eadmin_place.h"
 #include "elmer/settings.h"
@@ -16,6 +18,7 @@
 #include "tests/unit/scratch.h"
 
 static struct place_wish wish;
+static struct place_undo undo;
 static char listen_now[300];
 
 static int place(const char *path, bool required, const char *user)
@@ -26,7 +29,8 @@ static int place(const char *path, bool required, const char *user)
 
     (void)user;
     assert_int_equal(settings_load(&settings, path, required, &err), 0);
-    result = place_cluster(&wish, path, required, &settings);
+    place_undo_fini(&undo);
+    result = place_cluster(&wish, path, required, &settings, &undo);
     snprintf(listen_now, sizeof(listen_now), "%s", settings.listen ? settings.listen : "");
     settings_fini(&settings);
     return result;
@@ -89,6 +93,7 @@ static void the_files_count(void **state)
     assert_int_equal(run("ws1 ws3", NULL), 1);
     bed_said("another file in");
     bed_said("counts more than 50-init.conf: take that out");
+    expect_fragment("[elmer]\nhosts = ws1 ws2\n"); /* as it was */
 }
 
 /* The files are another host's, whose place this one takes: the port stays. */
@@ -168,6 +173,82 @@ static void a_full_name_is_refused(void **state)
     assert_int_equal(run("ws1.lab ws2", NULL), 0);
 }
 
+/* Else the next eadmin init, or token, could not even read it. */
+static void what_is_refused_leaves_all_as_it_was(void **state)
+{
+    char path[200];
+
+    (void)state;
+    bed_begin();
+    snprintf(path, sizeof(path), "%s.d", bed.conf);
+    bed_put("a.conf", "[elmer]\nname = ws1\n");
+    assert_int_equal(run("ws1,ws2 ws2", NULL), 2);
+    bed_said("--hosts names ws2 twice: name each host once");
+    assert_int_equal(run("ws2,ws22", NULL), 1); /* another name, which nobody knows */
+    bed_said_not("twice");
+    assert_int_equal(run(NULL, "192.0.2.1:4294967298"), 2);
+    assert_int_not_equal(access(path, F_OK), 0);
+
+    bed.bind_error = EADDRNOTAVAIL;
+    assert_int_equal(run("ws1 ws2", "192.0.2.9"), 1);
+    bed_said("192.0.2.9:7110: cannot listen there: Cannot assign requested address; it is no address of this host: ip "
+             "address shows those that are");
+    assert_int_equal(bed_lines(), 1);
+    bed.bind_error = EADDRINUSE;
+    assert_int_equal(run("ws1 ws2", NULL), 1);
+    bed_said("another program has it: ss -ltnp says which");
+    assert_int_not_equal(access(path, F_OK), 0);
+    bed.bind_error = 0;
+
+    /* what is found out when all is read together */
+    bed_put("a.conf", "[elmer]\nname = ws1\nhosts = ws1 ws2\nadmin_hosts = ws2\n");
+    assert_int_equal(run("ws1 ws3", NULL), 1);
+    bed_said("admin_hosts: \"ws2\" is no host of the cluster");
+    assert_int_equal(bed_lines(), 1);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(run("ws1 ws2 ws3", NULL), 0);
+    expect_fragment("[elmer]\nlisten = ws1:7110\nhosts = ws1 ws2 ws3\n");
+    assert_int_equal(run("ws1 ws3", NULL), 1);
+    expect_fragment("[elmer]\nlisten = ws1:7110\nhosts = ws1 ws2 ws3\n");
+}
+
+static int take_back(const char *path, bool required, const char *user)
+{
+    (void)path, (void)required, (void)user;
+    place_undo(&undo);
+    return 0;
+}
+
+/* A later step of eadmin init. */
+static void it_can_be_taken_back(void **state)
+{
+    char path[200];
+
+    (void)state;
+    bed_begin();
+    bed_put("a.conf", "[elmer]\nname = ws1\n");
+    snprintf(path, sizeof(path), "%s.d", bed.conf);
+    assert_int_equal(run("ws1 ws2", NULL), 0);
+    assert_non_null(strstr(bed.out, "50-init.conf says listen = ws1:7110, hosts = ws1 ws2.\n"));
+    bed_run(take_back, bed.user);
+    assert_non_null(strstr(bed.out, "50-init.conf is as it was before.\n"));
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(run("ws1 ws2", NULL), 0);
+    assert_int_equal(run("ws1 ws2 ws3", NULL), 0);
+    bed_run(take_back, bed.user);
+    expect_fragment("[elmer]\nlisten = ws1:7110\nhosts = ws1 ws2\n");
+    assert_true(scratch_put(bed.dir, "mine", "[elmer]\nhosts = ws1\n")); /* what cannot be kept is not replaced */
+    snprintf(path, sizeof(path), "%s.d/50-init.conf", bed.conf);
+    assert_int_equal(rename(path, bed.pki), 0);
+    assert_int_equal(symlink("../mine", path), 0);
+    assert_int_equal(run("ws1 ws2", NULL), 1);
+    bed_said("50-init.conf: ");
+    bed_said("; move it away, then eadmin init again");
+    assert_int_equal(rename(bed.pki, path), 0);
+    bed_run(take_back, bed.user); /* nothing, by now */
+    expect_fragment("[elmer]\nlisten = ws1:7110\nhosts = ws1 ws2\n");
+}
+
 static int is_free(const char *path, bool required, const char *user)
 {
     (void)required;
@@ -208,6 +289,8 @@ int main(void)
         cmocka_unit_test(names_of_the_loopback_are_refused),
         cmocka_unit_test(names_that_nobody_knows_are_refused),
         cmocka_unit_test(a_full_name_is_refused),
+        cmocka_unit_test(what_is_refused_leaves_all_as_it_was),
+        cmocka_unit_test(it_can_be_taken_back),
         cmocka_unit_test(a_host_of_another_cluster_begins_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
