@@ -83,12 +83,15 @@ static const char *hint(int error)
 {
     switch (error) {
     case UV_ECONNREFUSED:
-        return ": nothing listens there; is it the right port, and does elmer run?";
+        return ": nothing listens there, or a firewall refuses it; is it the right port, and does elmer run?";
     case UV_ETIMEDOUT:
         return ": nothing answers there; is that host on, and does a firewall let this port through?";
     case UV_EHOSTUNREACH:
     case UV_ENETUNREACH:
-        return ": is that host on, and in this network?";
+        return ": is that host on, and in this network, or does a firewall refuse it?";
+    case UV_EACCES:
+    case UV_EPERM:
+        return ": a firewall or a route of this host forbids it (nft list ruleset, ip route); let it pass";
     default:
         return "";
     }

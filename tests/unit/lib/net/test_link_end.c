@@ -137,8 +137,25 @@ static void an_owner_may_refuse(void **state)
     assert_int_equal(world->client.ready, 0);
 }
 
+static int connect_error; /* 0: as it is */
+int __real_uv_tcp_connect(uv_connect_t *request, uv_tcp_t *tcp, const struct sockaddr *address, uv_connect_cb on_end);
+int __wrap_uv_tcp_connect(uv_connect_t *request, uv_tcp_t *tcp, const struct sockaddr *address, uv_connect_cb on_end);
+int __wrap_uv_tcp_connect(uv_connect_t *request, uv_tcp_t *tcp, const struct sockaddr *address, uv_connect_cb on_end)
+{
+    return connect_error ? connect_error : __real_uv_tcp_connect(request, tcp, address, on_end);
+}
+
 static void connecting_fails_with_a_reason(void **state)
 {
+    /* what firewalls and routes answer, there, on the way and here */
+    static const struct {
+        int error;
+        const char *says;
+    } firewalls[] = {{UV_ECONNREFUSED, "or a firewall refuses it; is it the right port, and does elmer run?"},
+                     {UV_EHOSTUNREACH, ": is that host on, and in this network, or does a firewall refuse it?"},
+                     {UV_ENETUNREACH, ": is that host on, and in this network, or does a firewall refuse it?"},
+                     {UV_EACCES, ": a firewall or a route of this host forbids it (nft list ruleset, ip route)"},
+                     {UV_EPERM, ": a firewall or a route of this host forbids it (nft list ruleset, ip route)"}};
     struct world *world = *state;
     struct err err = ERR_INIT;
     struct link *link;
@@ -154,7 +171,15 @@ static void connecting_fails_with_a_reason(void **state)
     world->listener = NULL;
     connect_link(world, 5000);
     RUN_UNTIL(world, world->client.closed);
-    assert_non_null(strstr(world->client.text, "connection refused"));
+    assert_non_null(
+        strstr(world->client.text, "connection refused: nothing listens there, or a firewall refuses it; "));
+    for (size_t i = 0; i < sizeof(firewalls) / sizeof(*firewalls); i++) {
+        connect_error = firewalls[i].error;
+        connect_link(world, 5000);
+        RUN_UNTIL(world, world->client.closed);
+        assert_non_null(strstr(world->client.text, firewalls[i].says));
+    }
+    connect_error = 0;
     (void)snprintf(world->address, sizeof(world->address), "no-such-host.invalid:1");
     connect_link(world, 5000);
     RUN_UNTIL(world, world->client.closed);
