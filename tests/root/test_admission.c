@@ -98,13 +98,15 @@ static void refused_from_elsewhere(void (*configure)(struct rsd_config *config),
 static void test_groups(void **state)
 {
     (void)state;
-    refused_from_elsewhere(deny_groups, "jobs of group nogroup from other hosts are refused (deny_groups in rsd.conf)");
+    refused_from_elsewhere(deny_groups, "jobs of group nogroup from other hosts are refused (deny_groups in rsd.conf): "
+                                        "submit as a user without that group, or on the host that is to run them");
 }
 
 static void test_users(void **state)
 {
     (void)state;
-    refused_from_elsewhere(deny_users, "jobs of user nobody from other hosts are refused (deny_users in rsd.conf)");
+    refused_from_elsewhere(deny_users, "jobs of user nobody from other hosts are refused (deny_users in rsd.conf): "
+                                       "submit on the host that is to run them, or ask its administrator");
 }
 
 /* ---- PAM ---- */

@@ -62,7 +62,10 @@ static void judge(gid_t primary, gid_t other, const char *users, const char *gro
     assert_string_equal(err.text, words);
 }
 
-#define OF(what, name) "jobs of " what " " name " from other hosts are refused (deny_" what "s in rsd.conf)"
+#define REFUSED(what, name)                                                                                            \
+    "jobs of " what " " name " from other hosts are refused (deny_" what "s in rsd.conf): submit "
+#define OF_user(name)  REFUSED("user", name) "on the host that is to run them, or ask its administrator"
+#define OF_group(name) REFUSED("group", name) "as a user without that group, or on the host that is to run them"
 
 static void test_lists(void **state)
 {
@@ -70,16 +73,16 @@ static void test_lists(void **state)
     judge(USERS, 0, NULL, NULL, 0, "");
     judge(USERS, SUDO, NULL, NULL, 0, "");
     judge(USERS, 0, "bob carol", "sudo docker", 0, "");
-    judge(USERS, SUDO, NULL, "docker sudo", -EPERM, OF("group", "sudo"));
-    judge(SUDO, 0, NULL, "sudo", -EPERM, OF("group", "sudo"));         /* the primary one */
-    judge(USERS, SUDO, NULL, "admins", -EPERM, OF("group", "admins")); /* the same by another name */
-    judge(USERS, DOCKER, "alice", "docker", -EPERM, OF("user", "alice"));
-    judge(USERS, 0, "alias", NULL, -EPERM, OF("user", "alias"));
-    judge(USERS, DOCKER, "nobody", "wheel lxd docker", -EPERM, OF("group", "docker")); /* this host has no wheel */
+    judge(USERS, SUDO, NULL, "docker sudo", -EPERM, OF_group("sudo"));
+    judge(SUDO, 0, NULL, "sudo", -EPERM, OF_group("sudo"));         /* the primary one */
+    judge(USERS, SUDO, NULL, "admins", -EPERM, OF_group("admins")); /* the same by another name */
+    judge(USERS, DOCKER, "alice", "docker", -EPERM, OF_user("alice"));
+    judge(USERS, 0, "alias", NULL, -EPERM, OF_user("alias"));
+    judge(USERS, DOCKER, "nobody", "wheel lxd docker", -EPERM, OF_group("docker")); /* this host has no wheel */
     judge(USERS, 0, NULL, "sudo wheel docker lxd disk libvirt adm", 0, "");
-    judge(USERS, 0, " ", "  users  ", -EPERM, OF("group", "users"));
-    judge(USERS, DOCKER, NULL, "27 998", -EPERM, OF("group", "998")); /* a name with blanks in it can be given so */
-    judge(USERS, 0, "2001", NULL, -EPERM, OF("user", "2001"));
+    judge(USERS, 0, " ", "  users  ", -EPERM, OF_group("users"));
+    judge(USERS, DOCKER, NULL, "27 998", -EPERM, OF_group("998")); /* a name with blanks in it can be given so */
+    judge(USERS, 0, "2001", NULL, -EPERM, OF_user("2001"));
     judge(USERS, 0, "0x7d1 2001a 4294969297", "27 998 99999999999999999999", 0, "");
 }
 
@@ -91,7 +94,7 @@ static void test_no_user_database(void **state)
           "group broken of deny_groups in rsd.conf cannot be looked up: Input/output error");
     judge(USERS, 0, "broken", NULL, -EIO,
           "user broken of deny_users in rsd.conf cannot be looked up: Input/output error");
-    judge(USERS, SUDO, NULL, "sudo broken", -EPERM, OF("group", "sudo"));
+    judge(USERS, SUDO, NULL, "sudo broken", -EPERM, OF_group("sudo"));
 }
 
 /* ---- a program in place of elmer-account ---- */
@@ -219,7 +222,7 @@ static void test_as_the_root_half_asks(void **state)
     assert_int_equal(admit(&alice, false, &err), -EKEYREJECTED);
     err_clear(&err);
     assert_int_equal(admit(&root, false, &err), -EPERM); /* PAM is not asked then */
-    assert_string_equal(err.text, OF("group", "root"));
+    assert_string_equal(err.text, OF_group("root"));
     unsetenv("ELMER_DENY_GROUPS");
     setenv("ELMER_ACCOUNT", program("echo yes"), 1);
     err_clear(&err);
