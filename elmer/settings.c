@@ -3,6 +3,7 @@
 #include "elmer/settings_internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,16 @@ static int set_transport(void *config, const char *sub, const char *value, struc
                    "\"eadmin token\" here and \"rsd --join\" there");
 }
 
+/* What people write, as days are in all of its defaults. */
+static int set_history_days(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)config, (void)sub;
+    uint64_t days;
+    bool number = str_to_u64(value, &days);
+    return err_set(err, -EINVAL, "the key is called history_age, and takes a unit: write history_age = %" PRIu64 "d",
+                   number ? days : 365);
+}
+
 static int set_levels(void *config, const char *sub, const char *value, struct err *err)
 {
     (void)sub;
@@ -312,6 +323,7 @@ const struct ini_key settings_keys[] = {
     LIVE_KEY(max_nprocs, "65536"),
     LIVE_KEY(history_jobs, "100000"),
     LIVE_KEY(history_age, "365d"),
+    KEY(history_days, NULL),
     LIVE_KEY(private_jobs, "yes"),
     LIVE_KEY(user_running, "0"),
     LIVE_KEY(user_queued, "200000"),

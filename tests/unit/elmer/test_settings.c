@@ -116,6 +116,10 @@ static void test_settings_wrong(void **state)
     wrong("[elmer]\nlisten = 6500\n", "HOST:PORT");
     wrong("[elmer]\nlisten = 127.0.0.1:6500\ntransport = plain\n", ":3: ");
     wrong("[elmer]\nlisten = 127.0.0.1:6500\ntransport = plain\n", "take this line out, then as root \"eadmin init\"");
+    wrong("[elmer]\nhistory_days = 30\n", ":2: history_days = 30: the key is called history_age, and takes a unit: "
+                                          "write history_age = 30d");
+    wrong("[elmer]\nhistory_days = a year\n", "write history_age = 365d");
+    wrong("[elmer]\nhistory_day = 30\n", "the nearest known key is history_age");
     wrong("[elmer]\npki = certificates\n", "must begin with '/'");
     wrong("[elmer]\nhosts = a b a\n", "twice");
     wrong("[elmer]\nhosts = a -b\n", "-b");
