@@ -69,10 +69,18 @@ bool str_valid_utf8(const char *text, size_t length)
     return true;
 }
 
+/* U+202A..202E and U+2066..2069 change the order in which a line is shown, so that it says something else. */
+static bool is_reordering(const unsigned char *s)
+{
+    return s[0] == 0xE2 &&
+           ((s[1] == 0x80 && s[2] >= 0xAA && s[2] <= 0xAE) || (s[1] == 0x81 && s[2] >= 0xA6 && s[2] <= 0xA9));
+}
+
 /* C0, DEL, and C1 (which is two bytes in UTF-8): terminals act on them. */
 static bool is_control(const unsigned char *s, size_t n)
 {
-    return (n == 1 && (s[0] < 0x20 || s[0] == 0x7F)) || (n == 2 && s[0] == 0xC2 && s[1] < 0xA0);
+    return (n == 1 && (s[0] < 0x20 || s[0] == 0x7F)) || (n == 2 && s[0] == 0xC2 && s[1] < 0xA0) ||
+           (n == 3 && is_reordering(s));
 }
 
 char *str_printable(char *out, size_t size, const char *text, size_t length)
@@ -83,7 +91,7 @@ char *str_printable(char *out, size_t size, const char *text, size_t length)
     if (size == 0)
         return out;
     while (length > 0) {
-        char piece[12];
+        char piece[16]; /* "\xNN" for each of three bytes */
         size_t n, p = 0;
 
         if (s[0] >= 0x20 && s[0] < 0x7F && used + 5 < size) { /* nearly all; "..." still fits behind it */

@@ -9,7 +9,8 @@
 
 /* malloc'd printf; NULL when out of memory. */
 char *str_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Copy with control characters and invalid UTF-8 replaced by \xNN, cut at size with "..."; returns out. */
+/* Copy with control characters, those that reorder a line, too, and invalid UTF-8 replaced by \xNN, cut at size with
+ * "..."; returns out. */
 char *str_printable(char *out, size_t size, const char *text, size_t length);
 bool str_valid_utf8(const char *text, size_t length);
 /* A host name: letters, digits, '-', '.', at most 255, not beginning with '-' or '.'. */
