@@ -9,8 +9,10 @@
 
 int sql_fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err)
 {
-    if (code == SQLITE_FULL)
-        return err_set(err, -ENOSPC, "%s: no space left; free some on its file system", what);
+    const char *path = db ? sqlite3_db_filename(db, "main") : NULL;
+    if (code == SQLITE_FULL || (code == SQLITE_IOERR && system == ENOSPC))
+        return err_set(err, -ENOSPC, "%s: no space left; free some on the file system of %s", what,
+                       path && *path ? path : "the store");
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
         return err_set(err, -EUCLEAN, "%s: %s", what, sqlite3_errmsg(db));
     return err_set(err, -EIO, "%s: %s%s%s (error %d)", what, sqlite3_errmsg(db), system ? ": " : "",

@@ -28,7 +28,9 @@ static int copy_to(sqlite3 *db, const char *to, struct err *err)
         return result;
     sqlite3_bind_text(statement, 1, to, -1, SQLITE_STATIC);
     int step = sqlite3_step(statement);
-    if (step != SQLITE_DONE)
+    if ((step & 0xff) == SQLITE_FULL) /* not the store's own file system */
+        result = err_set(err, -ENOSPC, "copying the store: no space left; free some on the file system of %s", to);
+    else if (step != SQLITE_DONE)
         result = sql_fail(db, step & 0xff, "copying the store", err);
     sqlite3_finalize(statement);
     return result;
