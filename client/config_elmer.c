@@ -126,7 +126,8 @@ char *config_try_listen(const char *listen, const char *socket)
     if (result == -EADDRINUSE && elmer_runs(socket))
         return NULL; /* it is elmer's own */
     return must(str_format("%s; %s", err.text,
-                           result == -EADDRINUSE      ? "another program has it: ss -ltnp says which"
+                           result == -EADDRINUSE
+                               ? "another program has it: ss -ltnp says which; stop it, or take another port"
                            : result == -EADDRNOTAVAIL ? "it is no address of this host: ip address shows those that are"
                            : result == -EACCES        ? "take a port above 1023, such as 7110"
                                                       : "choose another address"));

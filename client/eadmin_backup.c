@@ -209,7 +209,9 @@ static int make_backup(struct backup *backup)
 
     result = ca_look(CA_DIR, &err);
     if (result == -ENOENT) {
-        say("there is no CA here (%s): this is not the queue host, or eadmin init was not run yet", CA_DIR);
+        say("there is no CA here (%s): this is not the queue host, or eadmin init was not run yet: run this "
+            "there, or eadmin init first",
+            CA_DIR);
         return EXIT_REFUSED;
     }
     if (result < 0)

@@ -119,7 +119,9 @@ static int print_token(const struct token_request *request, const struct setting
     int result = ca_open(CA_DIR, &ca, &err), code;
 
     if (result == -ENOENT) {
-        say("there is no CA here (%s): this is not the queue host, or eadmin init was not run yet", CA_DIR);
+        say("there is no CA here (%s): this is not the queue host, or eadmin init was not run yet: run this "
+            "there, or eadmin init first",
+            CA_DIR);
         return EXIT_REFUSED;
     }
     if (result == 0)

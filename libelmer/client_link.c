@@ -68,7 +68,7 @@ static int dial_any(struct elmer *e, struct elmer_error *error)
     else
         client_error(error, 0,
                      "elmer is not reachable: nobody answers at %s (%s) nor at %s (%s); start rsd on this host "
-                     "(systemctl start rsd), or see why it stopped (systemctl status rsd)",
+                     "(systemctl start rsd), and elmer on the queue host, or see why it stopped (systemctl status rsd)",
                      e->sockets[1], strerror(-codes[1]), e->sockets[0], strerror(-codes[0]));
     return -ENOTCONN;
 }

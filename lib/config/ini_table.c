@@ -66,8 +66,10 @@ int ini_unknown_key(const struct ini_key *keys, const char *header, const char *
             nearest = key->name;
         }
     }
-    return err_set(err, -EINVAL, "unknown key %.100s (value %.100s) in [%s]; the nearest known key is %s", name, value,
-                   header, nearest);
+    return err_set(err, -EINVAL,
+                   "unknown key %.100s (value %.100s) in [%s]; the nearest known key is %s; correct it, or take "
+                   "the line out",
+                   name, value, header, nearest);
 }
 
 int ini_defaults(const struct ini_key *keys, void *config, struct err *err)

@@ -307,7 +307,7 @@ int rsd_join_main(const struct rsd_join *join)
         return EXIT_CONFIG;
     }
     if (geteuid() != 0)
-        result = err_set(&err, -EPERM, "only root can let this host join");
+        result = err_set(&err, -EPERM, "only root can let this host join: run rsd --join as root");
     if (result == 0)
         result = find_user(plan, &err);
     if (result == 0)

@@ -53,8 +53,9 @@ int user_lookup(struct user *user, const char *name, uid_t uid, struct err *err)
         result = errno;
         return err_set(
             err, -ENOENT,
-            "user %s is not known on this host%s%s: the same users with the same uids are needed on all hosts", name,
-            result ? ": " : "", result ? strerror(result) : "");
+            "user %s is not known on this host%s%s: the same users with the same uids are needed on all hosts; make "
+            "the account here, too",
+            name, result ? ": " : "", result ? strerror(result) : "");
     }
     if (entry->pw_uid != uid)
         return err_set(err, -EPERM,

@@ -11,6 +11,8 @@ if [ "$LAB" = lab ]; then # nodes share their processors with all that this mach
     on 1 sh -c 'mkdir -p /etc/elmer && printf "[elmer]\nallocator = v1\n" >/etc/elmer/elmer.conf'
 fi
 follow_readme as_typed
+like 'it can be backed up' "$(on 1 eadmin backup /root/backup 2>&1)" 'has the queue, the configuration and the CA'
+[ "$LAB" = lab ] || is 'without an elmer.conf, which nothing has made' "$(on 1 tar tf /root/backup | grep /etc/)" elmer-backup/etc/elmer.conf.d/50-init.conf
 for k in 1 2 3; do
     is "ws$k: nothing has failed" "$(on $k systemctl list-units --failed --no-legend)" ''
 done

@@ -12,6 +12,9 @@ for k in 1 2 3; do on $k systemd-sysusers; done
 row() { sed -n "s/^| $1 | .* | \`\(.*\)\` | .*$/\1/p" "$top/doc/07-operations.md"; }
 pattern() { row "$1" | sed 's/[][()?.*+^$\\|{}]/\\&/g; s/<[^>]*>/.+/g'; } # NUMBER
 made=0
+# Each says what to do, or what to look at, but for those that need nothing done: 19, a clock that is wrong.
+needs_nothing=' 19 '
+advice='(write|stop|correct|run (this|rsd|eadmin)|look|copy|make|check|leave|say|free|ask|start|take|submit|eadmin token) |\?$'
 mistake() { # NUMBER TEXT: what was said
     local lines
     made=$((made + 1))
@@ -22,6 +25,7 @@ mistake() { # NUMBER TEXT: what was said
     lines=$(grep -cE -- "$(pattern "$1")" <<<"$2")
     [ "$lines" = 1 ]
     point $? "mistake $1 gives one line: $(row "$1" | cut -c 1-70)" || diag "said: $2"
+    [[ $needs_nothing = *" $1 "* ]] || like '... and it says what to do' "$(row "$1")" "$advice"
 }
 of_log() { on "$1" journalctl -q -o cat --no-pager -u "$2" | grep -E -- "$(pattern "$3")" | tail -n 1; } # K UNIT NUMBER
 in_log() { [ -n "$(of_log "$@")" ]; }
@@ -108,6 +112,12 @@ on 3 useradd -m -u 4712 dave
 id=$(as dave 1 esubmit -o /dev/null --hosts ws3 1 true 2>/dev/null)
 wait_for 20 'so does one of a user with another uid there' over "$id"
 mistake 22 "$(why "$id")"
+for k in 1 2 3; do on $k useradd -m -u 4713 -G sudo erin; done
+id=$(as erin 1 esubmit -o /dev/null --hosts ws3 1 true 2>/dev/null)
+wait_for 20 'one of a user in group sudo ends on another host' over "$id"
+mistake 27 "$(why "$id")"
+like 'so does the trial of doctor for whoever has called sudo' "$(on 1 env SUDO_USER=erin eadmin doctor ws3 2>&1)" 'jobs of group sudo from other hosts are refused'
+is 'not with --user' "$(on 1 env SUDO_USER=erin eadmin doctor --user alice ws3 2>&1 | grep -c 'are refused')" 0
 mistake 23 "$(as alice 2 esubmit 5000 true 2>&1)"
 on 2 systemctl stop rsd
 mistake 24 "$(as alice 2 esubmit 1 true 2>&1 | tail -n 1)" # it has waited, and said so

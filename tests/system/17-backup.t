@@ -63,6 +63,9 @@ print(*sorted({":".join([d["what"], d["by"], d["from"], d["text"]]) for d in jso
     'backed-up:root:ws1:/root/b'
 ok 'tar and sha256sum understand it' on 1 sh -c 'mkdir /root/look && cd /root/look && tar xf /root/b && cd elmer-backup && sha256sum -c --quiet SHA256SUMS'
 like 'it has the CA and the configuration' "$(on 1 tar tf /root/b)" 'elmer-backup/etc/elmer.conf.*elmer-backup/ca/ca.key'
+like 'one of a cluster without elmer.conf, as eadmin init makes it' "$(on 1 sh -c 'cd /etc/elmer && mkdir -p elmer.conf.d && mv elmer.conf elmer.conf.d/10-all.conf
+    eadmin backup /root/without; mv elmer.conf.d/10-all.conf elmer.conf' 2>&1)" '/root/without has the queue, the configuration and the CA'
+is 'it has what there is' "$(on 1 tar tf /root/without | grep -E 'etc/elmer\.conf(\.d/10-all\.conf)?$')" elmer-backup/etc/elmer.conf.d/10-all.conf
 on 1 cat /root/b | on 3 sh -c 'cat >/root/b'
 
 # ---- after the backup ----

@@ -196,7 +196,7 @@ static void what_is_refused_leaves_all_as_it_was(void **state)
     assert_int_equal(bed_lines(), 1);
     bed.bind_error = EADDRINUSE;
     assert_int_equal(run("ws1 ws2", NULL), 1);
-    bed_said("another program has it: ss -ltnp says which");
+    bed_said("another program has it: ss -ltnp says which; stop it, or take another port");
     assert_int_not_equal(access(path, F_OK), 0);
     bed.bind_error = 0;
 

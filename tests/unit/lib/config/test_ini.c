@@ -201,11 +201,16 @@ static void long_lines_are_whole_or_refused(void **state)
 static void unknown_keys_name_the_nearest(void **state)
 {
     (void)state;
-    refused("[elmer]\n\nlevelz = 3\n", 3, "unknown key levelz (value 3) in [elmer]; the nearest known key is levels");
+    refused(
+        "[elmer]\n\nlevelz = 3\n", 3,
+        "unknown key levelz (value 3) in [elmer]; the nearest known key is levels; correct it, or take the line out");
     refused("[elmer]\ntreshhold = 0.5\n", 2,
-            "unknown key treshhold (value 0.5) in [elmer]; the nearest known key is threshold");
-    refused("[elmer]\ncpus = 0\n", 2, "unknown key cpus (value 0) in [elmer]; the nearest known key is hosts");
-    refused("[host ws1]\ncpu = 0\n", 2, "unknown key cpu (value 0) in [host ws1]; the nearest known key is cpus");
+            "unknown key treshhold (value 0.5) in [elmer]; the nearest known key is threshold; correct it, or take the "
+            "line out");
+    refused("[elmer]\ncpus = 0\n", 2,
+            "unknown key cpus (value 0) in [elmer]; the nearest known key is hosts; correct it, or take the line out");
+    refused("[host ws1]\ncpu = 0\n", 2,
+            "unknown key cpu (value 0) in [host ws1]; the nearest known key is cpus; correct it, or take the line out");
     refused("[emler]\nlevels = 3\n", 2, "unknown section [emler]; the nearest known one is [elmer]");
     refused("[host]\ncpus = 0\n", 2, "unknown section [host]; the nearest known one is [host *]");
     refused("[elmer x]\nlevels = 3\n", 2, "unknown section [elmer x]; the nearest known one is [elmer]");
@@ -326,7 +331,8 @@ static void all_problems_are_told(void **state)
                         "a.conf:4: neither [section] nor key = value nor a comment (#)\n"
                         "a.conf:7: the line contains a control character\n"
                         "a.conf:9: unknown section [hots a]; the nearest known one is [host *]\n"
-                        "a.conf:12: unknown key host (value b) in [elmer]; the nearest known key is hosts\n"
+                        "a.conf:12: unknown key host (value b) in [elmer]; the nearest known key is hosts; correct it, "
+                        "or take the line out\n"
                         "a.conf:14: no such host\n");
     assert_non_null(strstr(err.text, "a.conf:2: levels = 17: must be"));
     assert_string_equal(heard.given, "elmer levels=17 a.conf:2 refused\nelmer threshold=0.95 a.conf:5\n"
