@@ -20,6 +20,12 @@ is 'the examples are there, as sources' "$(files_of elmer-doc | sed -n 's|^-.*/e
 like 'users of the supervisor cannot read it' "$(files_of elmer-rsd | grep elmer-supervisor)" '^-rwx--x--x '
 of_etc() { sed -n 's|^d[^ ]* /etc/elmer/||p'; }
 is 'directories of fragments' "elmer: $(files_of elmer | of_etc); rsd: $(files_of elmer-rsd | of_etc)" 'elmer: elmer.conf.d; rsd: rsd.conf.d'
+# What is stopped and removed with rsd is what Debian's package stops and removes.
+stopped() { grep -oE '(rsd-[a-z-]+\.(socket|service|target)|rsd\.service|elmer-jobs\.scope)' | sort -u; }
+removed() { grep -oE '(umount -l|rm -rf --one-file-system) /run/[^ ]*'; }
+scripts=$(rpm "${rpm[@]}" -qp --scripts "$tmp"/rpm/RPMS/*/elmer-rsd-[0-9]*.rpm)
+is 'what is stopped before rsd is removed' "$(sed -n '/^preuninstall/,/^postuninstall/p' <<<"$scripts" | stopped)" "$(stopped <"$top/debian/elmer-rsd.prerm")"
+is 'what is removed with it' "$(sed -n '/^postuninstall/,$p' <<<"$scripts" | removed)" "$(removed <"$top/debian/elmer-rsd.postrm")"
 programs() { grep -E '^-.* /usr/(s?bin|libexec)/' | sed 's/.* //' | sort; }
 debian=${TEST_PACKAGES:-}/one
 if [ -e "$debian/Packages" ]; then
