@@ -130,28 +130,38 @@ static void judge_mode(struct findings *findings, const struct wire_host_view *v
         finding_add(findings, FINDING_GOOD, view->host, "controllers", "are all there");
 }
 
-bool doctor_judge_view(struct findings *findings, const struct wire_host_view *view, int64_t now_ms, int64_t late_ms)
+static void judge_link(struct findings *findings, const struct wire_host_view *view)
 {
     const char *between = *view->reason ? ": " : "";
 
-    if (strcmp(view->state, "up") == 0) {
+    if (strcmp(view->state, "up") == 0)
         finding_add(findings, FINDING_GOOD, view->host, "link", "up, from %s",
                     view->local      ? "this host"
                     : *view->address ? view->address
                                      : "there");
-    } else if (strcmp(view->state, "drained") == 0) {
+    else if (strcmp(view->state, "drained") == 0)
         finding_add(findings, FINDING_WARNING, view->host, "link", "drained%s%s; no job is tried: eadmin resume %s",
                     between, view->reason, view->host);
-    } else if (strcmp(view->state, "never-seen") == 0) {
+    else if (view->local && strcmp(view->state, "unusable") != 0 && strcmp(view->state, "leaving") != 0)
+        finding_add(findings, FINDING_BAD, view->host, "link",
+                    "%s%s%s: it is the queue host, where rsd runs only if it is to have jobs: apt install elmer-rsd "
+                    "and systemctl enable --now rsd there, or systemctl status rsd says why not; or take it out of "
+                    "\"hosts = ...\"",
+                    view->state, between, view->reason);
+    else if (strcmp(view->state, "never-seen") == 0)
         finding_add(
             findings, FINDING_BAD, view->host, "link",
             "has never been here%s%s: see rsd and the port there (systemctl status rsd), or eadmin token here and rsd "
             "--join there",
             between, view->reason);
-    } else {
+    else
         finding_add(findings, FINDING_BAD, view->host, "link", "%s%s%s: systemctl status rsd there says what rsd knows",
                     view->state, between, view->reason);
-    }
+}
+
+bool doctor_judge_view(struct findings *findings, const struct wire_host_view *view, int64_t now_ms, int64_t late_ms)
+{
+    judge_link(findings, view);
     judge_certificate(findings, view, now_ms, late_ms);
     if (strcmp(view->state, "up") != 0 && strcmp(view->state, "drained") != 0)
         return false;

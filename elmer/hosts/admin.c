@@ -243,6 +243,12 @@ static void reason_of(const struct hosts *hosts, struct host *host, const struct
         snprintf(host->reason, sizeof(host->reason), "%s", local);
 }
 
+/* The queue host, also while its rsd is away. */
+static bool is_here(const struct host *host)
+{
+    return strcmp(settings_of(host)->name, host->hosts->settings->queue_host) == 0;
+}
+
 void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *view)
 {
     struct host *host = hosts->hosts[index];
@@ -258,7 +264,7 @@ void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *vie
                                     .valid_until_ms = -1,
                                     .reason = host->reason,
                                     .lacks = {(const char **)host->lacks, host->nlacks},
-                                    .local = host->peer && host->peer->local,
+                                    .local = is_here(host),
                                     .heard_ms = heard_wall_ms(host),
                                     .refused_ms = host->refused ? host->refused_ms : -1,
                                     .refused = host->refused,

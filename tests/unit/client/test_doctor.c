@@ -99,6 +99,8 @@ static void test_view_links(void **state)
          "down: refused 8 s ago: certificate revoked: systemctl status rsd", FINDING_BAD},
         {"silent", "", "silent: systemctl status rsd", FINDING_BAD},
         {"never-seen", "", "eadmin token", FINDING_BAD},
+        {"unusable", "no CPU of elmer.conf is there", "unusable: no CPU of elmer.conf is there: systemctl",
+         FINDING_BAD},
         {"drained", "drained by carol: disk", "eadmin resume ws2", FINDING_WARNING},
     };
 
@@ -111,6 +113,27 @@ static void test_view_links(void **state)
         assert_false(judge(&view)); /* no job is tried there */
         assert_int_equal(findings_code(&findings), table[i].level == FINDING_BAD ? EXIT_REFUSED : EXIT_DONE);
         expect("link", table[i].level, table[i].words);
+    }
+}
+
+/* The queue host has no certificate, and needs none: who follows such advice is refused by rsd --join. */
+static void test_view_queue_host(void **state)
+{
+    static const char *const states[] = {"never-seen", "down", "suspect"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
+        struct wire_host_view view = well();
+
+        view.local = true;
+        view.certificate = false;
+        view.state = states[i];
+        view.reason = "not heard";
+        assert_false(judge(&view));
+        assert_int_equal(findings.count, 1);
+        assert_null(strstr(findings.items[0].text, "eadmin token"));
+        expect("link", FINDING_BAD,
+               ": not heard: it is the queue host, where rsd runs only if it is to have jobs: apt");
     }
 }
 
@@ -292,9 +315,10 @@ static void test_trials(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, fini)
-    const struct CMUnitTest tests[] = {TEST(test_view_well),   TEST(test_view_links),   TEST(test_view_certificates),
-                                       TEST(test_view_kernel), TEST(test_disk),         TEST(test_names),
-                                       TEST(test_facts_well),  TEST(test_facts_broken), TEST(test_trials)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_view_well),    TEST(test_view_links), TEST(test_view_queue_host), TEST(test_view_certificates),
+        TEST(test_view_kernel),  TEST(test_disk),       TEST(test_names),           TEST(test_facts_well),
+        TEST(test_facts_broken), TEST(test_trials)};
 
     return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
 }

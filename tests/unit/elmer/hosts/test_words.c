@@ -49,6 +49,11 @@ static void test_local(void **state)
 {
     struct wire_host_view view;
     (void)state;
+    hosts_view(bed.hosts, QUEUE, &view);
+    assert_true(view.local); /* its rsd may be away, or not be installed: it needs no certificate */
+    begins(view.reason, "never linked; ");
+    hosts_view(bed.hosts, WS1, &view);
+    assert_false(view.local);
     bed_up(&(struct greeting){.host = "queue", .local = true});
     hosts_view(bed.hosts, QUEUE, &view);
     assert_string_equal(view.reason, "local");
