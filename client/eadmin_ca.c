@@ -188,6 +188,10 @@ struct init {
     struct place_wish place;
     bool now;
 };
+/* What it has made, for the log of what was decided. */
+struct made {
+    bool ca, renewed, pair;
+};
 
 static int parse_init(struct init *init, int argc, char **argv)
 {
@@ -284,7 +288,7 @@ static void say_next(const struct settings *settings)
 }
 
 static int init_pair(struct ca *ca, const struct init *init, const struct settings *settings,
-                     struct pair_writer *writer)
+                     struct pair_writer *writer, struct made *made)
 {
     struct pki_certificate facts;
     struct names names = {.count = 0};
@@ -298,6 +302,7 @@ static int init_pair(struct ca *ca, const struct init *init, const struct settin
         puts("Elmer has its certificate already; it stays.");
     } else {
         code = issue_pair(ca, &names, writer);
+        made->pair = code == EXIT_DONE;
         if (code == EXIT_DONE)
             say_names(&names);
     }
@@ -305,7 +310,8 @@ static int init_pair(struct ca *ca, const struct init *init, const struct settin
     return code;
 }
 
-static int init_all(const struct init *init, const struct settings *settings, struct pair_writer *writer)
+static int init_all(const struct init *init, const struct settings *settings, struct pair_writer *writer,
+                    struct made *did)
 {
     struct ca ca = {0};
     struct err err = ERR_INIT;
@@ -316,11 +322,13 @@ static int init_all(const struct init *init, const struct settings *settings, st
         ca_close(&ca);
         return eadmin_failed(&err);
     }
+    did->ca = made == 0;
+    did->renewed = made != 0 && renewed == 0;
     printf(made == 0      ? "The CA is made: %s. Keep a copy of it in a safe place.\n"
            : renewed == 0 ? "The CA in %s is renewed, with the same key: hosts need nothing. Keep a copy of it.\n"
                           : "There is a CA already, in %s; it stays.\n",
            CA_DIR);
-    code = init_pair(&ca, init, settings, writer);
+    code = init_pair(&ca, init, settings, writer, did);
     if (code == EXIT_DONE)
         eadmin_certify_ticket_key(&ca, settings->name);
     if (code == EXIT_DONE && !init->now)
@@ -340,7 +348,7 @@ const struct passwd *eadmin_elmer_user(void)
 }
 
 /* The writer first: what root's process reads after that it does not have. */
-static int init_with_writer(const struct init *init, const struct settings *settings)
+static int init_with_writer(const struct init *init, const struct settings *settings, struct made *made)
 {
     const struct passwd *user = eadmin_elmer_user();
     struct pair_writer writer;
@@ -353,7 +361,7 @@ static int init_with_writer(const struct init *init, const struct settings *sett
         code = pair_writer_start(&writer, user, settings->pki);
     if (code != EXIT_DONE)
         return code;
-    code = init_all(init, settings, &writer);
+    code = init_all(init, settings, &writer, made);
     ended = pair_writer_end(&writer);
     return code == EXIT_DONE ? ended : code;
 }
@@ -368,8 +376,35 @@ static int look_for_cluster(const struct init *init, const struct settings *sett
     return place_is_free(ELMER_SYSCONFDIR "/rsd.conf", settings->name);
 }
 
+/* A word is added behind the others. */
+static char *with_word(char *text, bool said, const char *word, const char *value)
+{
+    char *longer = said ? must(str_format("%s%s%s%s", text, *text ? ", " : "", word, value)) : text;
+
+    if (said)
+        free(text);
+    return longer;
+}
+
+/* Where elmer does not run it is told nothing, and nobody is troubled with that: it is not there yet. */
+static void note_init(const struct init *init, const struct settings *settings, const struct made *made)
+{
+    char *text = must(strdup(""));
+
+    text = with_word(text, init->restore != NULL, "from ", init->restore ? init->restore : "");
+    text = with_word(text, init->place.hosts != NULL, "hosts = ", init->place.hosts ? init->place.hosts : "");
+    text = with_word(text, init->place.listen != NULL, "listen = ", init->place.listen ? init->place.listen : "");
+    text = with_word(text, made->ca, "a new CA", "");
+    text = with_word(text, made->renewed, "the CA is renewed", "");
+    text = with_word(text, made->pair, "elmer has a new certificate", "");
+    if (*text && (init->now || access(settings->socket, F_OK) == 0))
+        eadmin_note(init->restore ? "restored" : "initialised", "", text);
+    free(text);
+}
+
 static int init_in_order(const struct init *init, struct settings *settings)
 {
+    struct made made = {.ca = false};
     bool place = init->place.hosts || init->place.listen || init->now || init->restore, required = init->config != NULL;
     const char *config = eadmin_config_path(init->config);
     struct place_undo undo = {NULL};
@@ -378,7 +413,7 @@ static int init_in_order(const struct init *init, struct settings *settings)
     if (code == EXIT_DONE && place)
         code = place_cluster(&init->place, config, required, settings, &undo);
     if (code == EXIT_DONE)
-        code = init_with_writer(init, settings);
+        code = init_with_writer(init, settings, &made);
     if (code == EXIT_DONE && init->now)
         code = config_check_elmer(config, required, NULL);
     if (code != EXIT_DONE)
@@ -386,6 +421,8 @@ static int init_in_order(const struct init *init, struct settings *settings)
     place_undo_fini(&undo);
     if (code == EXIT_DONE && init->now)
         code = place_start();
+    if (code == EXIT_DONE)
+        note_init(init, settings, &made);
     if (code == EXIT_DONE && init->now)
         say_next_hosts(settings);
     return code;

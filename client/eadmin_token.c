@@ -99,13 +99,17 @@ static char *for_hosts(const struct token_request *request)
     return text;
 }
 
-/* Not the token itself: it is a secret until it is used. */
-static void note(const struct token_request *request)
+/* Not the token itself: it is a secret until it is used. Its id is none, and who joins with it is noted with that. */
+static void note(const struct token_request *request, const char *made)
 {
-    char until[32], *hosts = for_hosts(request), *text;
+    char until[32], id[TOKEN_ID_SIZE] = "", *hosts = for_hosts(request), *text;
+    struct token token;
 
+    if (token_decode(made, strlen(made), &token, NULL) == 0)
+        token_id(&token, id);
     wall_format((struct wall){wall_now().ms + request->valid_ms}, until, sizeof(until));
-    text = must(str_format("%ld use%s until %s, for %s", request->uses, request->uses == 1 ? "" : "s", until, hosts));
+    text = must(
+        str_format("%s: %ld use%s until %s, for %s", id, request->uses, request->uses == 1 ? "" : "s", until, hosts));
     eadmin_note("token-made", "", text);
     free(hosts);
     free(text);
@@ -135,7 +139,7 @@ static int print_token(const struct token_request *request, const struct setting
     for (size_t i = 0; i < request->nhosts; i++)
         if (!configured(settings, request->hosts[i]))
             say_new_host(settings, request->hosts[i]);
-    note(request);
+    note(request, text);
     address = eadmin_address(settings);
     fprintf(stderr, "On %s, as root: rsd --join %s - --now, which asks for the token\n",
             request->uses == 1 ? "the workstation" : "each workstation", address);

@@ -4,12 +4,13 @@
  * Else the keys are compared one by one, and each difference is a line -> those that may change while elmer runs are
  * taken over -> hosts that are new get a place, at the end, because a host's index stays its -> the rooms get their
  * parts and make room -> the core hears of hosts that come and go, and of its options. From the first step on all of it
- * is done: nothing in it can fail. */
+ * is done: nothing in it can fail. What has changed is kept as a decision, too. */
 #include "config.h"
 
 #include "elmer/reload.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "elmer/engine/engine.h"
@@ -17,8 +18,11 @@
 #include "elmer/membership/membership.h"
 #include "elmer/requests/requests.h"
 #include "lib/base/log.h"
+#include "lib/base/str.h"
+#include "lib/memory/mem.h"
 
 struct reload {
+    const struct reload_rooms *rooms;
     unsigned live, restart;
     bool told; /* what is wrong */
 };
@@ -35,10 +39,25 @@ static void on_fault(const char *text, void *data)
     log_warning("reload: elmer does without a value of its configuration: %s", text);
 }
 
+/* Beside the line, for eadmin log. Who has edited the files, and had them read, the signal does not say. */
+static void keep(const struct reload_rooms *rooms, const char *what, const char *host, const char *text)
+{
+    struct decision decision = {.by = "(reload)", .uid = DECISION_NOBODY, .admin = true};
+    str_printable(decision.text, sizeof(decision.text), text, strlen(text));
+    snprintf(decision.what, sizeof(decision.what), "%s", what);
+    snprintf(decision.host, sizeof(decision.host), "%s", host);
+    snprintf(decision.from, sizeof(decision.from), "%s", rooms->settings->name);
+    engine_keep(rooms->engine, &decision);
+}
+
 static void on_changed(const struct settings_change *change, void *data)
 {
     struct reload *reload = data;
     const char *of = *change->host ? " of host " : "";
+    char *text =
+        mem_format("%s = %s, was %s%s", change->name, change->is, change->was, change->live ? "" : "; needs a restart");
+    keep(reload->rooms, "configured", change->host, text);
+    free(text);
     if (change->live) {
         reload->live++;
         log_notice("reload: %s%s%s = %s, was %s", change->name, of, change->host, change->is, change->was);
@@ -92,12 +111,14 @@ static void change_hosts(const struct reload_rooms *rooms, const struct settings
         bool named = settings_host(next, s->hosts[i].name);
         if (named && (!host || host->retired || host->joined)) {
             log_notice("host=%s is a host of the cluster now", s->hosts[i].name);
+            keep(rooms, "added", s->hosts[i].name, "");
             add_host(rooms, &s->hosts[i], false);
         } else if (!named && host && !host->retired && !host->joined) {
             struct event event = {.type = EVENT_HOST_RETIRE, .host = index};
             log_notice("host=%s is no host of the cluster any more: it gets no new jobs, and is removed when those "
                        "that it has have ended",
                        s->hosts[i].name);
+            keep(rooms, "taken-out", s->hosts[i].name, "of the configuration: removed when its jobs have ended");
             engine_event(rooms->engine, &event);
         }
     }
@@ -126,7 +147,7 @@ static void take_over(const struct reload_rooms *rooms, struct settings *next, s
 void reload(const struct reload_rooms *rooms, char *text, size_t size)
 {
     struct settings next = {0};
-    struct reload counts = {0};
+    struct reload counts = {.rooms = rooms};
     const struct ini_watch watch = {.problem = on_problem, .fault = on_fault, .data = &counts};
     struct err err = ERR_INIT;
     if (settings_load_watched(&next, rooms->settings->path, rooms->settings->required, &watch, &err)) {

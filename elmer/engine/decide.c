@@ -33,14 +33,19 @@ int decision_line(const struct decision *d, char *line, size_t size)
     return snprintf(line, size, "%s%s by=%s%s from=%s", about, d->what, d->by, why, d->from);
 }
 
-void engine_note(struct engine *engine, const struct decision *decision)
+void engine_keep(struct engine *engine, const struct decision *decision)
 {
     struct decision d = *decision;
-    char line[2000];
     d.at_ms = wall_now().ms;
-    decision_line(&d, line, sizeof(line));
-    log_notice("%s", line);
     engine->last_put = store_put_decision(engine->store, &d);
+}
+
+void engine_note(struct engine *engine, const struct decision *decision)
+{
+    char line[2000];
+    decision_line(decision, line, sizeof(line));
+    log_notice("%s", line);
+    engine_keep(engine, decision);
 }
 
 void decide_restore(struct engine *engine, int host, const struct host_drain *drain)

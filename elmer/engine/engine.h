@@ -97,6 +97,8 @@ void engine_event(struct engine *engine, struct event *event);
 void engine_decide(struct engine *engine, struct event *event, const struct decision *decision);
 /* One that the core need not hear of. */
 void engine_note(struct engine *engine, const struct decision *decision);
+/* One that has its line already. */
+void engine_keep(struct engine *engine, const struct decision *decision);
 /* EVENT_SUBMIT with what the core does not keep; the message is taken over. The job's id is core_next_id() of before,
  * and the answer may come while this runs. NULL: the core refuses it. */
 struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,

@@ -212,16 +212,34 @@ static int read_facts(struct join *join, const char *text, struct err *err)
     return 0;
 }
 
-/* Who joins again is another machine, or has lost its key: what it had no longer counts. */
-static void replace_older(struct join *join)
+/* Who joins again is another machine, or has lost its key: what it had no longer counts. False: it had nothing. */
+static bool replace_older(struct join *join)
 {
     struct joins *joins = join->joins;
     if (!certificates_revoke(joins->certificates, join->host, join->facts.serial))
-        return;
+        return false;
     log_notice("host=%s joins again: its older certificates are revoked", join->host);
     hosts_cut_off(joins->hosts, core_host_by_name(engine_core(joins->room.engine), join->host), NULL,
                   "a host has joined under this name with a new token: this certificate is revoked; if that was not "
                   "you, `eadmin remove` it and join again");
+    return true;
+}
+
+/* By whom is known of the token only: who has it may join. */
+static void note_joined(const struct join *join, bool is_new, bool again)
+{
+    struct decision decision = {.what = "joined", .uid = DECISION_NOBODY, .admin = true};
+    const char *token = join->message.u.join.token;
+    char id[80];
+    snprintf(decision.host, sizeof(decision.host), "%s", join->host);
+    snprintf(decision.by, sizeof(decision.by), "(token %s)", str_printable(id, sizeof(id), token, strlen(token)));
+    snprintf(decision.from, sizeof(decision.from), "%s",
+             join->peer ? hosts_peer_address(join->peer) : "a link that is gone");
+    snprintf(decision.text, sizeof(decision.text), "%s",
+             again    ? "again: its older certificates are revoked"
+             : is_new ? "a new host, which the configuration does not name"
+                      : "");
+    engine_note(join->joins->room.engine, &decision);
 }
 
 static void on_answer(const char *certificate, const char *ticket, const char *text, void *data)
@@ -235,7 +253,8 @@ static void on_answer(const char *certificate, const char *ticket, const char *t
         refuse(join, certificate ? err.text : text);
         return;
     }
-    if (is_join(join) && !is_member(joins, join->host)) {
+    bool is_new = is_join(join) && !is_member(joins, join->host);
+    if (is_new) {
         log_notice("host=%s is not in the configuration, and joins with a token that names it: it is a host of the "
                    "cluster now, until eadmin remove",
                    join->host);
@@ -245,7 +264,7 @@ static void on_answer(const char *certificate, const char *ticket, const char *t
     join->ticket = mem_strdup(ticket);
     certificates_add(joins->certificates, &join->facts);
     if (is_join(join))
-        replace_older(join);
+        note_joined(join, is_new, replace_older(join));
     struct engine_wait wait = {
         .run = on_committed, .owner = joins, .urgency = ENGINE_WORK, .number = join->number, .host = -1};
     engine_after_commit(joins->room.engine, &wait);

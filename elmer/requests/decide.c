@@ -100,7 +100,7 @@ void decide_drain(struct request *request)
 
 static bool may_be_noted(const char *what)
 {
-    static const char *const words[] = {"backed-up", "shut-down", "rebooted", "token-made"};
+    static const char *const words[] = {"backed-up", "shut-down", "rebooted", "token-made", "initialised", "restored"};
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         if (strcmp(what, words[i]) == 0)
             return true;

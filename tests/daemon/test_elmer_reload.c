@@ -48,6 +48,35 @@ static void await_state(struct fake *asker, const char *name, const char *wanted
     assert_string_equal(state, wanted);
 }
 
+/* How many rows of eadmin log say so; all are "(reload)"'s that say anything of it. */
+static int count_kept(struct fake *asker, const char *what, const char *host, const char *text)
+{
+    struct wire_message query = {.type = WIRE_query_log}, answer;
+    int count = 0;
+    host_relay(asker, 1, 0, "root", &query);
+    host_expect_relayed(asker, 1, WIRE_log, &answer);
+    for (size_t i = 0; i < answer.u.log.decisions.count; i++) {
+        const struct wire_decision_view *d = &answer.u.log.decisions.items[i];
+        if (strcmp(d->what, what) != 0 || strcmp(d->host, host) != 0 || strcmp(d->text, text) != 0)
+            continue;
+        assert_string_equal(d->by, "(reload)");
+        assert_string_equal(d->from, "ws1");
+        assert_int_equal(d->uid, UINT32_MAX);
+        count++;
+    }
+    wire_message_fini(&answer);
+    return count;
+}
+
+/* It is on disk soon. */
+static void await_kept(struct fake *asker, const char *what, const char *host, const char *text)
+{
+    int count = 0;
+    for (int i = 0; i < 2000 && count == 0; i++)
+        count = count_kept(asker, what, host, text);
+    assert_int_equal(count, 1);
+}
+
 static uint64_t submit(struct fake *host, const char *token, const char *on)
 {
     struct wire_message submission = lab_submission(token, 1);
@@ -89,6 +118,7 @@ static void test_levels(void **state)
     fake_expect_none(&ws1, WIRE_open, 300);
     reload(&lab, CONF("2", "ws1"));
     run_job(&ws1, &ws1, 2, 1); /* at once */
+    await_kept(&ws1, "configured", "", "levels = 2, was 1");
     reload(&lab, CONF("1", "ws1"));
     fake_expect_none(&ws1, WIRE_end, 300); /* who is deeper stays */
     submit(&ws1, "c", NULL);
@@ -121,6 +151,9 @@ static void test_hosts(void **state)
     reload(&lab, CONF("2", "ws1 ws3"));
     await_state(&ws1, "ws2", "leaving");
     await_state(&ws1, "ws3", "never-seen");
+    await_kept(&ws1, "configured", "", "hosts = ws1 ws3, was ws1 ws2");
+    await_kept(&ws1, "taken-out", "ws2", "of the configuration: removed when its jobs have ended");
+    await_kept(&ws1, "added", "ws3", "");
     host_open(&ws3, &lab, "ws3", 1, NULL);
     submit(&ws1, "b", "ws3");
     run_job(&ws3, &ws1, 2, 1);

@@ -45,6 +45,13 @@ static void test_join(void **state)
     assert_string_equal(membership_newest(bed.membership, WS1)->serial, serial);
     assert_null(membership_newest(bed.membership, WS2));
     assert_int_equal(fake_hosts.cut_off, -1);
+    const struct decision *decision = &fake_engine.decision;
+    assert_string_equal(decision->what, "joined");
+    assert_string_equal(decision->host, "ws1");
+    assert_string_equal(decision->by, "(token 0123456789abcdef)");
+    assert_string_equal(decision->from, hosts_peer_address(&bed.peers[0]));
+    assert_string_equal(decision->text, "");
+    assert_true(decision->admin && decision->uid == DECISION_NOBODY);
 }
 
 /* A host that has a ticket key gets both certificates at once; the signer is told whether its name is taken. */
@@ -137,6 +144,7 @@ static void test_join_makes_a_host(void **state)
     assert_int_equal(added, 1);
     heard(TO_PEER(&bed.peers[0]), WIRE_joined);
     assert_non_null(membership_newest(bed.membership, 3));
+    assert_string_equal(fake_engine.decision.text, "a new host, which the configuration does not name");
 }
 
 /* The signer is not asked, and no token is used up. */
@@ -222,6 +230,7 @@ static void test_join_again(void **state)
     assert_int_equal(fake_engine.ncertificates, 2);
     assert_string_equal(fake_engine.certificates[1].serial, "AA01");
     assert_int_equal(fake_engine.certificates[1].revoked_ms, FAKE_WALL_MS);
+    assert_string_equal(fake_engine.decision.text, "again: its older certificates are revoked");
     fake_engine_commit();
     assert_string_equal(membership_newest(bed.membership, WS1)->serial, bed_serial(certificate));
 }

@@ -123,10 +123,14 @@ static void test_note(void **state)
     assert_string_equal(fake_engine.decision.what, "backed-up");
     assert_string_equal(fake_engine.decision.by, "carol");
     assert_string_equal(fake_engine.decision.text, "/root/b\\x0A");
-    note.u.note.what = "token-made";
-    say(link, &note);
-    fake_work_run();
-    heard(link, WIRE_done);
+    static const char *const others[] = {"token-made", "initialised", "restored"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        note.u.note.what = others[i];
+        say(link, &note);
+        fake_work_run();
+        heard(link, WIRE_done);
+        assert_string_equal(fake_engine.decision.what, others[i]);
+    }
     note.u.note.what = "rebooted";
     note.u.note.host = "ws1";
     note.u.note.text = "";
