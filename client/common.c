@@ -186,6 +186,14 @@ static void say_slow(void)
     said = true;
 }
 
+void tell_sudo(struct elmer *elmer)
+{
+    const char *user = geteuid() == 0 ? getenv("SUDO_USER") : NULL;
+
+    if (user && *user && strcmp(user, "root") != 0)
+        client_called_by(elmer, user);
+}
+
 struct elmer *open_elmer(void)
 {
     const char *socket = getenv("ELMER_SOCKET");
@@ -198,6 +206,7 @@ struct elmer *open_elmer(void)
         return NULL;
     }
     client_wait_for_pages(elmer, ANSWER_MS, say_slow);
+    tell_sudo(elmer);
     return elmer;
 }
 

@@ -38,6 +38,8 @@ int say_result(int result, const struct elmer_error *error);
 int exit_code(int result);
 /* The handle; ELMER_SOCKET in the environment names another socket. NULL: it has said why. */
 struct elmer *open_elmer(void);
+/* For one that is opened otherwise: elmer's log says who is root by sudo. */
+void tell_sudo(struct elmer *elmer);
 /* Whether such a message has been said since the last call of this: elmer has been away. */
 bool waiting_was_said(void);
 /* The id of a job; false: it has said what is wrong. */

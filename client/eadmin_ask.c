@@ -98,8 +98,10 @@ void eadmin_note(const char *what, const char *host, const char *text)
     struct elmer *elmer = NULL;
     int result = elmer_open(&options, &elmer, &error);
 
-    if (result == ELMER_OK)
+    if (result == ELMER_OK) {
+        tell_sudo(elmer);
         result = client_call(elmer, &request, &call, NOTE_MS, &error);
+    }
     if (result != ELMER_OK)
         say("\"eadmin log\" does not show that: %s", error.text);
     elmer_close(elmer);

@@ -136,6 +136,8 @@ void client_begin(struct elmer *elmer, struct wire_message *request, struct clie
  * for a program whose user can end what takes him too long. 0: no longer. on_slow() is called of each that has pages
  * and takes seconds. */
 void client_wait_for_pages(struct elmer *elmer, int each_ms, void (*on_slow)(void));
+/* This one has called sudo, as which the program runs; before the first call. A name that is too long is left out. */
+void client_called_by(struct elmer *elmer, const char *user);
 /* A part of the answer has come, more follows. */
 void client_call_goes_on(struct elmer *elmer, struct client_call *call);
 /* Free what it has, in any state; an answer that still comes is thrown away. */

@@ -21,7 +21,8 @@ struct elmer {
     int patience_ms;
     void (*on_wait)(const char *why, void *data);
     void *data;
-    int page_ms; /* how long a call goes on after a page at least; 0: its timeout alone counts */
+    char capability[64]; /* in our hello; "": none */
+    int page_ms;         /* how long a call goes on after a page at least; 0: its timeout alone counts */
     void (*on_slow)(void);
     /* the connection */
     enum client_link link;

@@ -17,9 +17,18 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/str.h"
 #include "libelmer/client_internal.h"
 
 enum { HELLO_MS = 5000, OUT_MAX = 2 * WIRE_MAX_FRAME };
+
+void client_called_by(struct elmer *e, const char *user)
+{
+    int size = snprintf(e->capability, sizeof(e->capability), "%s%s", WIRE_CAPABILITY_SUDO, user);
+
+    if (size < 0 || (size_t)size >= sizeof(e->capability) || !str_valid_utf8(user, strlen(user)))
+        e->capability[0] = '\0';
+}
 
 void client_link_end(struct elmer *e)
 {
@@ -91,7 +100,7 @@ int client_link_begin(struct elmer *e, struct elmer_error *error)
     e->heard = false;
     e->link_number++;
     e->hello_deadline_ms = mono_ms(mono_now()) + HELLO_MS;
-    channel_hello_say(&e->channel, "libelmer");
+    channel_hello_say(&e->channel, "libelmer", *e->capability ? e->capability : NULL);
     return ELMER_OK;
 }
 

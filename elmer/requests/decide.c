@@ -14,12 +14,13 @@ enum { TOP_FREE = 1000, TOP_SHARE = 10 };
 void decide_begin(const struct request *request, const char *what, struct decision *d)
 {
     const struct engine_job *job = engine_job(request->requests->room.engine, request->job);
+    char who[WHO_BYTES];
     *d = (struct decision){.job = request->job, .uid = request->uid};
     d->admin = request->admin && !(job && job->uid == request->uid);
     snprintf(d->what, sizeof(d->what), "%s", what);
     snprintf(d->user, sizeof(d->user), "%s", job ? job->user : "");
     snprintf(d->from, sizeof(d->from), "%s", client_host_name(request->client));
-    snprintf(d->by, sizeof(d->by), "%s", verb_who(request));
+    snprintf(d->by, sizeof(d->by), "%s", verb_who(request, who));
     if (!*d->by)
         snprintf(d->by, sizeof(d->by), "uid:%u", (unsigned)request->uid);
 }

@@ -133,7 +133,8 @@ bool after_find(struct request *request);
 /* What the core is told. */
 void after_fill(const struct request *request, struct event *event, struct core_after after[AFTER_MAX]);
 /* verbs.c: who asks, as far as it is known. */
-const char *verb_who(const struct request *request);
+enum { WHO_BYTES = 256 };
+const char *verb_who(const struct request *request, char text[WHO_BYTES]);
 void signal_begin(struct request *request); /* signal_job */
 /* What the reason of the job says of who asks; "": nothing. */
 void verb_sign(const struct request *request, enum event_type event, char text[CORE_BY_TEXT]);

@@ -7,13 +7,35 @@
 
 #include "elmer/requests/admin.h"
 #include "elmer/requests/view.h"
+#include "lib/net/link.h"
+#include "lib/wire/channel.h"
+
+/* Who is root by sudo, as root of this host says on elmer's own socket; "": nobody, or it is not known. In lines and
+ * reasons it stands in parentheses, so it has none. */
+static const char *sudo_of(const struct request *request)
+{
+    const struct client *client = request->client;
+    const char *said = client && client->link && client->uid == 0 ? link_peer_capability(client->link) : "";
+    if (strncmp(said, WIRE_CAPABILITY_SUDO, strlen(WIRE_CAPABILITY_SUDO)) != 0)
+        return "";
+    said += strlen(WIRE_CAPABILITY_SUDO);
+    for (const char *c = said; *c; c++)
+        if ((unsigned char)*c <= 0x20 || *c == 0x7f || strchr("()\"'", *c))
+            return "";
+    return said;
+}
 
 /* Who asks, as far as it is known: of an owner nobody was asked (needs_user()). "": not known. */
-const char *verb_who(const struct request *request)
+const char *verb_who(const struct request *request, char text[WHO_BYTES])
 {
     const struct engine_job *job = engine_job(request->requests->room.engine, request->job);
+    const char *sudo = sudo_of(request);
     if (job && job->uid == request->uid)
         return job->user;
+    if (request->uid == 0 && *sudo) {
+        snprintf(text, WHO_BYTES, "root (%s)", sudo);
+        return text;
+    }
     if (request->client && *request->client->user)
         return request->client->user;
     return request->uid == 0 ? "root" : "";
@@ -22,7 +44,8 @@ const char *verb_who(const struct request *request)
 void verb_sign(const struct request *request, enum event_type event, char text[CORE_BY_TEXT])
 {
     const struct engine_job *job = engine_job(request->requests->room.engine, request->job);
-    const char *name = verb_who(request);
+    char who[WHO_BYTES];
+    const char *name = verb_who(request, who);
     *text = 0;
     if (*name && event == EVENT_KILL)
         snprintf(text, CORE_BY_TEXT, "ended by ekill of %s", name);

@@ -163,6 +163,14 @@ static void become_ready(struct link *link)
         link->callbacks.on_ready(link, link->data);
 }
 
+static void keep_capability(struct link *link, const struct wire_strs *capabilities)
+{
+    const char *first = capabilities->count > 0 ? capabilities->items[0] : "";
+
+    if (strlen(first) < sizeof(link->capability))
+        (void)snprintf(link->capability, sizeof(link->capability), "%s", first);
+}
+
 static void take_hello(struct link *link, const struct wire_message *message)
 {
     struct err err = ERR_INIT;
@@ -178,6 +186,7 @@ static void take_hello(struct link *link, const struct wire_message *message)
         return;
     }
     link->minor = (unsigned)minor;
+    keep_capability(link, &message->u.hello.capabilities);
     become_ready(link);
 }
 

@@ -91,6 +91,8 @@ void link_close(struct link *link, const char *text);
 void link_refuse(struct link *link, const char *code, const char *text);
 /* Peer credentials of a unix socket: 0, or -ENOTSUP. */
 int link_peer_cred(const struct link *link, uid_t *uid, gid_t *gid, pid_t *pid);
+/* The first capability of the peer's hello; "": there is none, or it is too long to be one. */
+const char *link_peer_capability(const struct link *link);
 /* Numeric addresses without port; "" for a unix socket. */
 const char *link_peer_address(const struct link *link);
 const char *link_local_address(const struct link *link);

@@ -50,7 +50,8 @@ struct link {
     uint8_t *first; /* bytes of one that is WAITING, and may not begin its handshake yet; NULL: none */
     size_t first_size;
     char peer[64], local[64];
-    char text[512]; /* why it closes */
+    char capability[64]; /* of the peer's hello */
+    char text[512];      /* why it closes */
     /* dial.c */
     char target[300];
     uv_connect_t connect;

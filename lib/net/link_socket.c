@@ -82,6 +82,11 @@ const char *link_local_address(const struct link *link)
     return link->local;
 }
 
+const char *link_peer_capability(const struct link *link)
+{
+    return link->capability;
+}
+
 const char *link_peer_name(const struct link *link)
 {
     const struct tls_peer *peer = link->tls ? tls_peer(link->tls) : NULL;

@@ -269,12 +269,13 @@ static int hello_answer(struct channel *channel, const struct wire_message *mess
     return 0;
 }
 
-void channel_hello_say(struct channel *channel, const char *program)
+void channel_hello_say(struct channel *channel, const char *program, const char *capability)
 {
     struct wire_message message;
     struct err ignored = ERR_INIT;
 
     wire_hello_fill(&message, program);
+    message.u.hello.capabilities = (struct wire_strs){.items = &capability, .count = capability ? 1 : 0};
     (void)channel_send(channel, &message, &ignored); /* a peer that refuses may have closed: its reason can be read */
 }
 
@@ -292,7 +293,7 @@ int channel_hello(struct channel *channel, const char *program, int64_t deadline
     struct wire_message message;
     int result;
 
-    channel_hello_say(channel, program);
+    channel_hello_say(channel, program, NULL);
     result = channel_receive(channel, &message, deadline_ms, err);
     if (result == 0)
         result = err_set(err, -ETIMEDOUT, "the other side did not answer in time");

@@ -62,13 +62,15 @@ int channel_send_all(struct channel *channel, const struct wire_message *message
  * minor. -ETIMEDOUT; -EPROTONOSUPPORT: another major version; -ECONNREFUSED: the peer refused with the reason in err;
  * -EBADMSG. */
 int channel_hello(struct channel *channel, const char *program, int64_t deadline_ms, struct err *err);
-/* Its two halves, for who must not block: queue our hello; and what the first message of the peer says, as
- * channel_hello(). */
-void channel_hello_say(struct channel *channel, const char *program);
+/* Its two halves, for who must not block: queue our hello, with this one among its capabilities (NULL: none); and what
+ * the first message of the peer says, as channel_hello(). */
+void channel_hello_say(struct channel *channel, const char *program, const char *capability);
 int channel_hello_take(struct channel *channel, const struct wire_message *message, struct err *err);
 /* What our hello says, and the check of the peer's: the minor to speak, or -EPROTONOSUPPORT with a sentence. Used by
  * link.c too. */
 void wire_hello_fill(struct wire_message *message, const char *program);
+/* The one capability there is: of root, who has called sudo, as "sudo=USER". Root's own word, for what others read. */
+#define WIRE_CAPABILITY_SUDO "sudo="
 int wire_hello_check(const struct wire_hello *hello, struct err *err);
 
 #endif

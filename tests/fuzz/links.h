@@ -22,6 +22,8 @@ int links_accept(size_t listener, uid_t uid);
 /* What the next one that is accepted shows: its certificate (NULL: none), and the minor version that it speaks. Else it
  * depends on the uid, and is the newest. */
 void links_introduce(const char *name, const char *serial, unsigned minor);
+/* The capability in the hello of all peers, until the next call. */
+void links_have(const char *capability);
 /* What the program says of the certificate of a peer. */
 int links_judge(const struct tls_peer *peer, struct err *err);
 /* Nobody can listen, for this reason; 0: anybody. */

@@ -50,6 +50,43 @@ static void test_other(void **state)
     assert_true(d->admin);
 }
 
+static const char *by_root(const char *capability)
+{
+    links_have(capability);
+    int link = bed_client(0);
+    bed_say(link, WIRE_kill, 7);
+    fake_work_run();
+    const struct event *event = fake_event(EVENT_KILL);
+    bed_answer(event, ANSWER_OK, 7);
+    heard(link, WIRE_done);
+    assert_int_equal(fake_engine.decision.uid, 0);
+    assert_string_equal(event->u.by.text + strlen("ended by ekill of "), fake_engine.decision.by);
+    links_have("");
+    return fake_engine.decision.by;
+}
+
+/* Root says itself who has called sudo; others may say what they like. */
+static void test_sudo(void **state)
+{
+    (void)state;
+    fake_engine_add_job(7, ALICE, JOB_RUNNING);
+    assert_string_equal(by_root(""), "root");
+    assert_string_equal(by_root("sudo=carol"), "root (carol)");
+    assert_string_equal(by_root("su=carol"), "root");
+    assert_string_equal(by_root("sudo=carol) by=(bob"), "root");
+    assert_string_equal(by_root("sudo=a\nb"), "root");
+    links_have("sudo=bob");
+    int link = bed_client(CAROL);
+    bed_say(link, WIRE_kill, 7);
+    fake_work_run();
+    assert_string_equal(fake_event(EVENT_KILL)->u.by.text, "ended by ekill of carol");
+    struct wire_message kill = {.type = WIRE_kill, .id = 3, .u.kill = {.job = 7}};
+    bed.hosts[WS2].admin = true;
+    bed_relay_signed(WS2, 5, CAROL, "carol", &kill);
+    assert_string_equal(fake_event(EVENT_KILL)->u.by.text, "ended by ekill of carol");
+    links_have("");
+}
+
 static void test_words(void **state)
 {
     static const struct {
@@ -181,7 +218,8 @@ static void test_log(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
-    const struct CMUnitTest tests[] = {TEST(test_own), TEST(test_other), TEST(test_words), TEST(test_drain),
-                                       TEST(test_set), TEST(test_note),  TEST(test_log)};
+    const struct CMUnitTest tests[] = {TEST(test_own),   TEST(test_other), TEST(test_words),
+                                       TEST(test_drain), TEST(test_sudo),
+                                       TEST(test_set),   TEST(test_note),  TEST(test_log)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
