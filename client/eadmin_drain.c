@@ -96,12 +96,40 @@ static void say_jobs(const struct elmer_jobs *jobs)
     fflush(stdout);
 }
 
-static int kill_jobs(struct elmer *elmer, const struct elmer_jobs *jobs)
+static int take_done(struct wire_message *answer, void *data)
+{
+    if (answer->type != WIRE_done)
+        return -EPROTO;
+    client_error(data, 0, "%s", answer->u.done.text);
+    return 0;
+}
+
+/* The owner reads why: the first of the drained hosts on which the job is. malloc'd. */
+static char *why_ended(const struct drain *drain, const struct elmer_job *job)
+{
+    char *text = NULL;
+
+    for (int k = 0; k < drain->nhosts && !text; k++)
+        for (size_t i = 0; i < job->nhosts && !text; i++)
+            if (strcmp(job->hosts[i], drain->hosts[k]) == 0)
+                text = must(
+                    str_format("host %s is drained%s%s", drain->hosts[k], *drain->reason ? ": " : "", drain->reason));
+    return text ? text : must(strdup(""));
+}
+
+static int kill_jobs(struct elmer *elmer, const struct drain *drain, const struct elmer_jobs *jobs)
 {
     for (size_t i = 0; i < jobs->count; i++) {
         struct elmer_error text = {{0}}, error = {{0}};
-        int result = elmer_kill(elmer, jobs->items[i].id, ANSWER_MS, &text, &error);
+        char *why = why_ended(drain, &jobs->items[i]), reason[REASON_MAX + 1];
+        struct wire_message request = {.type = WIRE_kill,
+                                       .u.kill = {.job = jobs->items[i].id,
+                                                  .tasks = "",
+                                                  .reason = str_printable(reason, sizeof(reason), why, strlen(why))}};
+        struct client_call call = {.take = take_done, .data = &text};
+        int result = client_call(elmer, &request, &call, ANSWER_MS, &error);
 
+        free(why);
         if (result == ELMER_OK)
             puts(text.text);
         else if (result != ELMER_WRONG_STATE && result != ELMER_NO_SUCH_JOB) /* it has ended meanwhile */
@@ -130,7 +158,7 @@ static int wait_until_free(struct elmer *elmer, struct drain *drain)
         said = jobs->count;
         if (said > 0 && drain->kills && mono_ms(mono_now()) - begin_ms >= (int64_t)drain->kill_after_ms) {
             drain->kills = false;
-            code = kill_jobs(elmer, jobs);
+            code = kill_jobs(elmer, drain, jobs);
         }
         elmer_jobs_free(jobs);
         if (said == 0 || code != EXIT_DONE)

@@ -47,6 +47,8 @@ void decide_job(struct request *request, enum event_type type)
     if (tasks_fill(request, &event, &ranges)) {
         decide_begin(request, what_of(type), &decision);
         verb_sign(request, type, event.u.by.text);
+        const char *reason = type == EVENT_KILL ? request->message.u.kill.reason : "";
+        str_printable(decision.text, sizeof(decision.text), reason, strlen(reason));
         if (*tasks)
             snprintf(decision.text, sizeof(decision.text), "tasks %.150s", tasks);
         request->holder = HOLDER_CORE;

@@ -7,6 +7,7 @@
 
 #include "elmer/requests/admin.h"
 #include "elmer/requests/view.h"
+#include "lib/base/str.h"
 #include "lib/net/link.h"
 #include "lib/wire/channel.h"
 
@@ -46,8 +47,12 @@ void verb_sign(const struct request *request, enum event_type event, char text[C
     const struct engine_job *job = engine_job(request->requests->room.engine, request->job);
     char who[WHO_BYTES];
     const char *name = verb_who(request, who);
+    const char *reason = request->type == WIRE_kill ? request->message.u.kill.reason : "";
     *text = 0;
-    if (*name && event == EVENT_KILL)
+    if (*name && event == EVENT_KILL && *reason) {
+        int size = snprintf(text, CORE_BY_TEXT, "ended by %s: ", name);
+        str_printable(text + size, CORE_BY_TEXT - (size_t)size, reason, strlen(reason));
+    } else if (*name && event == EVENT_KILL)
         snprintf(text, CORE_BY_TEXT, "ended by ekill of %s", name);
     else if (*name && event == EVENT_CANCEL)
         snprintf(text, CORE_BY_TEXT, "removed from the queue by ecancel of %s", name);

@@ -118,7 +118,7 @@ int wire_check_said(const struct wire_message *message, unsigned minor, struct e
     if (!must_be_said(message->type))
         return 0;
     for (field = wire_table_message(submits ? WIRE_submit : message->type)->fields(); field->name; field++)
-        if (field->since > minor && strcmp(field->name, "ticket") != 0 &&
+        if (field->since > minor && strcmp(field->name, "ticket") != 0 && strcmp(field->name, "reason") != 0 &&
             is_said(field, (const char *)&message->u + field->offset))
             return err_set(err, -EPROTONOSUPPORT,
                            "%s%s: the other side speaks version %d.%u of Elmer's protocol, and %s came with %d.%u: "

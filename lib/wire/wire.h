@@ -8,7 +8,7 @@
 
 #include "lib/base/err.h"
 
-enum { WIRE_MAJOR = 1, WIRE_MINOR = 11, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
+enum { WIRE_MAJOR = 1, WIRE_MINOR = 12, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
 
 enum { WIRE_TERMINAL_MINOR = 10 }; /* an rsd of this one gives a job's command a terminal */
 enum { WIRE_MACHINE_MINOR = 10 };  /* an rsd of this one has what holds a virtual machine without a command */
@@ -144,7 +144,8 @@ size_t wire_frame_length(const uint8_t *header); /* without it */
 int wire_encode_frame(const struct wire_message *message, unsigned minor, uint8_t **frame, size_t *size,
                       struct err *err);
 /* What the message asks for was not known in that minor, and encoding would leave it out: -EPROTONOSUPPORT and the
- * reason. A ticket asks for nothing: an elmer of before takes the submission without, and the hosts decide. */
+ * reason. A ticket asks for nothing: an elmer of before takes the submission without, and the hosts decide; nor does a
+ * reason, which is for people. */
 int wire_check_said(const struct wire_message *message, unsigned minor, struct err *err);
 /* The least minor that has every field of the message that is not false, 0, "" or empty: encoded and decoded in it, the
  * message says the same. */

@@ -214,7 +214,7 @@ static void test_earlier_elmer(void **data)
     struct wire_message message;
 
     RUN(w, "ekill", "7");
-    accept_command_of_minor(w, 9);
+    accept_twice_of_minor(w, 9); /* kill has a field more since */
     message = peer_expect(&w->elmer, WIRE_kill);
     refuse(w, message.id, "job 7 belongs to alice: only its owner may do this");
     wire_message_fini(&message);

@@ -55,35 +55,54 @@ host ws3 takes jobs again"
 wait_for 5 'also a line' logged '^host=ws3 resumed by=carol from=ws1$'
 id=$(submit alice -o /dev/null --hosts ws2 1 sleep 600)
 wait_for 10 'a job runs on ws2' running "$id"
-out=$(on 1 eadmin drain ws2 --kill-after 1s)
+out=$(on 1 env SUDO_USER=carol eadmin drain ws2 --reason 'fan' --kill-after 1s)
 is 'drain waits, and ends what is still there' "$out" "host ws2 takes no new jobs
 waiting for 1 job: $id
 job $id is being ended
 host ws2 has no jobs"
+like 'the owner reads by whom, and why' "$(as alice 1 equery "$id")" 'ended by root \(carol\): host ws2 is drained: fan'
+wait_for 5 'so does the log, with who is root by sudo' logged "^job=$id user=alice ended by=root \\(carol\\) host=ws1 reason=\"host ws2 is drained: fan\"\$"
 on 1 systemctl restart elmer
 wait_for 20 'elmer is there again' hosts_up 2
-like 'by whom a host is drained is known after a restart' "$(reason_of ws2)" '(^|; )drained by root [0-9]+ (s|min) ago'
+like 'by whom a host is drained is known after a restart' "$(reason_of ws2)" '(^|; )drained by root \(carol\) [0-9]+ (s|min) ago: fan'
 on 1 eadmin resume ws2 >/dev/null
 
 # ---- the store ----
 decisions() { on 1 eadmin log --json "$@" | python3 -c 'import json, sys
-print(*[(d["what"] + ":" + str(d["host"] or d["user"]) + ":" + d["by"] + ":" + d["from"]) for d in json.load(sys.stdin)["decisions"]])'; }
-is 'eadmin log: all of it' "$(decisions)" \
-    'token-made:None:root:ws1 token-made:None:root:ws1 signalled:alice:carol:ws1 signalled:alice:alice:ws1 ended:alice:carol:ws3 drained:ws2:carol:ws1 drained:ws3:carol:ws1 resumed:ws2:carol:ws1 resumed:ws3:carol:ws1 drained:ws2:root:ws1 ended:alice:root:ws1 resumed:ws2:root:ws1'
-like 'for people' "$(as carol 1 eadmin log | sed -n 7p)" '^20[0-9-]+ [0-9:]+ +carol +ws1 +drained +host ws2 +new "disk"$'
+print(*[(d["what"] + ":" + str(d["host"] or d["user"]) + ":" + d["by"] + ":" + d["from"]) for d in json.load(sys.stdin)["decisions"]
+    if d["what"] != "joined"])'; }
+is 'eadmin log: all of it but the hosts that have joined' "$(decisions)" \
+    'token-made:None:root:ws1 token-made:None:root:ws1 signalled:alice:carol:ws1 signalled:alice:alice:ws1 ended:alice:carol:ws3 drained:ws2:carol:ws1 drained:ws3:carol:ws1 resumed:ws2:carol:ws1 resumed:ws3:carol:ws1 drained:ws2:root (carol):ws1 ended:alice:root (carol):ws1 resumed:ws2:root:ws1'
+like 'for people' "$(as carol 1 eadmin log | grep -v ' joined ' | sed -n 7p)" '^20[0-9-]+ [0-9:]+ +carol +ws1 +drained +host ws2 +new "disk"$'
 is 'only what is later' "$(on 1 eadmin log --since 2099-01-01 | wc -l)" 1
 is 'all of it, of the last hour' "$(decisions --since 1h)" "$(decisions)"
 moment=$(on 1 eadmin log --json | python3 -c 'import datetime, json, sys
 print(*[datetime.datetime.fromisoformat(d["time"].replace("Z", "+00:00")).timestamp() for d in json.load(sys.stdin)["decisions"]
-    if (d["what"], d["host"], d["by"]) == ("drained", "ws2", "root")])')
+    if (d["what"], d["host"], d["by"]) == ("drained", "ws2", "root (carol)")])')
 is 'and a part, from the second drain of ws2 on' "$(decisions --since "@$moment")" \
-    'drained:ws2:root:ws1 ended:alice:root:ws1 resumed:ws2:root:ws1'
+    'drained:ws2:root (carol):ws1 ended:alice:root (carol):ws1 resumed:ws2:root:ws1'
 is 'as the schema says' "$(on 1 eadmin log --json | schema)" ''
 is 'the hosts, too' "$(on 1 eadmin hosts --json | schema)" ''
 as alice 1 eadmin log >"$tmp/out" 2>&1
 is 'it is not for users' "$? $(grep -c 'only administrators' "$tmp/out")" '5 1'
 as alice 1 eadmin log --since lately >"$tmp/out" 2>&1
 is 'a time that is none' "$? $(grep -c 'want a time' "$tmp/out")" '2 1'
+
+# ---- hosts that join, and a reload ----
+kept() { on 1 eadmin log --json | python3 -c 'import json, sys
+for d in json.load(sys.stdin)["decisions"]: print(d["what"], d["host"] or "", d["by"], d["text"] or "", sep=":")'; }
+has_kept() { kept | grep -qxF "$1"; }
+is 'who has joined is told by the token that was made for it' \
+    "$(kept | sed -n 's/^joined:\(ws.\):(token \([0-9a-f]*\)):$/\1 \2/p')" \
+    "$(kept | sed -n 's/^token-made::root:\([0-9a-f]\{16\}\): 1 use until .*, for \(ws.\)$/\2 \1/p')"
+ok 'the log says it, and from where' logged '^host=ws2 joined by=\(token [0-9a-f]{16}\) from=[0-9.:a-f]+$'
+on 1 sh -c 'mkdir -p /etc/elmer/elmer.conf.d; printf "[elmer]\nuser_running = 7\nhosts = ws1 ws2 ws3 ws4\n" >/etc/elmer/elmer.conf.d/80-audit.conf
+    systemctl reload elmer'
+wait_for 10 'a key that a reload has changed' has_kept 'configured::(reload):user_running = 7, was 0'
+wait_for 10 'a host that it has added' has_kept 'added:ws4:(reload):'
+on 1 sh -c 'rm /etc/elmer/elmer.conf.d/80-audit.conf; systemctl reload elmer'
+wait_for 10 'and taken out' has_kept 'taken-out:ws4:(reload):of the configuration: removed when its jobs have ended'
+is 'as the schema says, too' "$(on 1 eadmin log --json | schema)" ''
 
 # ---- what stops a host, on both sides ----
 on 3 systemctl stop rsd
@@ -98,4 +117,8 @@ on 2 systemctl restart rsd
 wait_for 20 'one that is linked says nothing of the kind' status_is 2 rsd '^mode '
 like 'journalctl -x says what to do' "$(on 3 sh -c 'journalctl --update-catalog; journalctl -q -x --no-pager -u "rsd*"')" \
     'What to do:'
+
+# ---- the cluster's own ----
+ok 'elmer gets another certificate' on 1 eadmin init --address ws1.example.test
+wait_for 10 'who has done so' has_kept 'initialised::root:elmer has a new certificate'
 done_testing

@@ -13,7 +13,7 @@ import sys
 
 PKI = "/var/lib/elmer-rsd/pki"
 DESK = "/run/elmer-rsd/ticket.sock"
-MINOR = 11
+MINOR = 12
 
 
 def frame(**message):

@@ -50,6 +50,23 @@ static void test_other(void **state)
     assert_true(d->admin);
 }
 
+/* Why, beside who: what the owner reads, and what is kept. */
+static void test_reason(void **state)
+{
+    struct wire_message kill = {
+        .type = WIRE_kill, .id = 3, .u.kill = {.job = 7, .reason = "host ws2 is drained: \"disk\"\n"}};
+    (void)state;
+    fake_engine_add_job(7, ALICE, JOB_RUNNING);
+    int link = bed_client(CAROL);
+    say(link, &kill);
+    fake_work_run();
+    const struct event *event = fake_event(EVENT_KILL);
+    assert_string_equal(event->u.by.text, "ended by carol: host ws2 is drained: \"disk\"\\x0A");
+    bed_answer(event, ANSWER_OK, 7);
+    heard(link, WIRE_done);
+    assert_string_equal(fake_engine.decision.text, "host ws2 is drained: \"disk\"\\x0A");
+}
+
 static const char *by_root(const char *capability)
 {
     links_have(capability);
@@ -219,7 +236,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {TEST(test_own),   TEST(test_other), TEST(test_words),
-                                       TEST(test_drain), TEST(test_sudo),
+                                       TEST(test_drain), TEST(test_sudo),  TEST(test_reason),
                                        TEST(test_set),   TEST(test_note),  TEST(test_log)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
