@@ -48,6 +48,7 @@ struct doctor_facts {
     const char *user; /* who has submitted it, and his number */
     uint32_t uid;
     const char *version;       /* of this program */
+    const char *running;       /* the version of the rsd that runs there; "": not known */
     int64_t before_s, after_s; /* the time here, before it was submitted and when its word was there */
 };
 void doctor_judge_facts(struct findings *findings, const char *host, const char *said, const struct doctor_facts *here);
@@ -71,6 +72,7 @@ void doctor_judge_trial(struct findings *findings, const char *where, const char
 struct doctor_host {
     const char *name;
     size_t processors;
+    const char *version; /* of the rsd that runs there; "": not known */
 };
 void doctor_try(struct findings *findings, struct elmer *elmer, const struct doctor_host *hosts, size_t count);
 

@@ -251,6 +251,23 @@ static void judge_program(struct findings *findings, const char *host, const cha
         finding_add(findings, FINDING_WARNING, host, word, "%s", without);
 }
 
+/* Of the file there, and of the program that runs: after an upgrade that has not started it again these are two. */
+static void judge_version(struct findings *findings, const char *host, const char *value,
+                          const struct doctor_facts *here)
+{
+    bool same = strcmp(value, here->version) == 0, runs = !*here->running || strcmp(value, here->running) == 0;
+    char running[DOCTOR_VALUE_BYTES] = "";
+
+    if (!runs)
+        snprintf(running, sizeof(running),
+                 "; the rsd that runs there is still %.32s: systemctl restart rsd there, jobs run on", here->running);
+    if (same)
+        finding_add(findings, runs ? FINDING_GOOD : FINDING_WARNING, host, "version", "%s, as here%s", value, running);
+    else
+        finding_add(findings, FINDING_WARNING, host, "version",
+                    "%s, here %s: each works with the next one; bring all to one%s", value, here->version, running);
+}
+
 void doctor_judge_facts(struct findings *findings, const char *host, const char *said, const struct doctor_facts *here)
 {
     char value[DOCTOR_VALUE_BYTES];
@@ -294,13 +311,8 @@ void doctor_judge_facts(struct findings *findings, const char *host, const char 
     if (doctor_find(said, "mpi", value))
         judge_program(findings, host, "mpi", value,
                       "neither Open MPI nor MPICH is installed: apt install openmpi-bin, or mpich");
-    if (doctor_find(said, "version", value)) {
-        if (strcmp(value, here->version) == 0)
-            finding_add(findings, FINDING_GOOD, host, "version", "%s, as here", value);
-        else
-            finding_add(findings, FINDING_WARNING, host, "version",
-                        "%s, here %s: each works with the next one; bring all to one", value, here->version);
-    }
+    if (doctor_find(said, "version", value))
+        judge_version(findings, host, value, here);
 }
 
 /* ---- how a job went ---- */

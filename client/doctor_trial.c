@@ -145,7 +145,11 @@ static void hear(struct findings *findings, struct elmer *elmer, const struct tr
                  char **said)
 {
     const char *where = trial->host->name;
-    struct doctor_facts here = {.user = "?", .uid = geteuid(), .version = PACKAGE_VERSION, .before_s = trial->before_s};
+    struct doctor_facts here = {.user = "?",
+                                .uid = geteuid(),
+                                .version = PACKAGE_VERSION,
+                                .running = trial->host->version,
+                                .before_s = trial->before_s};
     const struct passwd *user = getpwuid(geteuid());
     bool over = false;
 

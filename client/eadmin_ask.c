@@ -287,17 +287,19 @@ static json_t *host_object(const struct wire_host_view *view)
     lacks = must(json_array());
     for (size_t i = 0; i < view->lacks.count; i++)
         json_array_append_new(lacks, must(json_string(view->lacks.items[i])));
-    return must(json_pack(
-        "{s:s, s:s, s:I, s:I, s:s, s:s, s:b, s:o, s:o, s:s, s:o, s:o, s:o}", "host", view->host, "state", view->state,
-        "processors", (json_int_t)view->processors, "running", (json_int_t)view->jobs, "mode", view->mode, "address",
-        view->address, "local", view->local, "valid_until", time_or_null(view->certificate ? view->valid_until_ms : -1),
-        "heard", time_or_null(view->heard_ms), "reason", view->reason, "lacks", lacks, "refused",
-        view->refused_ms > 0 ? json_pack("{s:o, s:s}", "time", time_or_null(view->refused_ms), "reason", view->refused)
-                             : json_null(),
-        "drained",
-        *view->drained_by ? json_pack("{s:o, s:s, s:s}", "time", time_or_null(view->drained_ms), "by", view->drained_by,
-                                      "reason", view->drained_for)
-                          : json_null()));
+    return must(json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:b, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "host", view->host,
+                          "state", view->state, "processors", (json_int_t)view->processors, "running",
+                          (json_int_t)view->jobs, "mode", view->mode, "address", view->address, "local", view->local,
+                          "valid_until", time_or_null(view->certificate ? view->valid_until_ms : -1), "heard",
+                          time_or_null(view->heard_ms), "reason", view->reason, "lacks", lacks, "refused",
+                          view->refused_ms > 0
+                              ? json_pack("{s:o, s:s}", "time", time_or_null(view->refused_ms), "reason", view->refused)
+                              : json_null(),
+                          "drained",
+                          *view->drained_by ? json_pack("{s:o, s:s, s:s}", "time", time_or_null(view->drained_ms), "by",
+                                                        view->drained_by, "reason", view->drained_for)
+                                            : json_null(),
+                          "version", *view->version ? json_string(view->version) : json_null()));
 }
 
 static void print_hosts_json(const struct host_pages *hosts)

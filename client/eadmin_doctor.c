@@ -136,7 +136,7 @@ static size_t judge_hosts(struct doctor *doctor, const struct host_pages *pages,
             if (!doctor_judge_view(&doctor->findings, view, wall_now().ms, late))
                 continue;
             *hosts = must(reallocarray(*hosts, count + 1, sizeof(**hosts)));
-            (*hosts)[count++] = (struct doctor_host){view->host, view->processors};
+            (*hosts)[count++] = (struct doctor_host){view->host, view->processors, view->version};
         }
     for (int i = 0; i < doctor->nnames; i++)
         if (!found[i])

@@ -261,6 +261,7 @@ void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *vie
                                     .processors = (uint64_t)host->ncpus,
                                     .mode = host->mode,
                                     .address = host->address,
+                                    .version = host->peer ? host->version : "",
                                     .valid_until_ms = -1,
                                     .reason = host->reason,
                                     .lacks = {(const char **)host->lacks, host->nlacks},

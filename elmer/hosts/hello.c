@@ -149,6 +149,7 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
              strcmp(hello->mode, "rt") != 0 ? strcmp(hello->mode, "idle") != 0 ? "none" : "idle" : "rt");
     str_printable(host->mode_reason, sizeof(host->mode_reason), hello->mode_reason, strlen(hello->mode_reason));
     snprintf(host->boot, sizeof(host->boot), "%s", hello->boot);
+    str_printable(host->version, sizeof(host->version), hello->version, strlen(hello->version));
     note_address(host, peer, hello);
     if (serial)
         host->hosts->callbacks.on_shown(serial, host->hosts->data);

@@ -59,7 +59,7 @@ struct host {
     int64_t silent_since_ms;  /* the same, later by the time in which elmer did not run */
     struct deadline deadline; /* with a link: next heartbeat; else: give it up */
     bool name_loopback;
-    char boot[65], address[65], mode[9], mode_reason[600];
+    char boot[65], address[65], version[33], mode[9], mode_reason[600];
     int64_t linked_ms; /* wall clock */
     char *unusable;
     char *refused; /* why a link of it was refused, since it was linked; NULL: none was */

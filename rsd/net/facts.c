@@ -52,6 +52,7 @@ void facts_tell(const struct rsd_config *config, const struct wire_root_state *s
     int64_t bytes, free_bytes;
 
     facts_memory("/proc/meminfo", &bytes, &free_bytes);
+    hello->version = PACKAGE_VERSION;
     hello->mode = state->mode;
     hello->mode_reason = state->mode_reason;
     hello->lacks = state->lacks;

@@ -228,7 +228,7 @@ static void test_names(void **state)
     "scratch 5000000 9000000\npvm /usr/bin/pvmd\nmpi /usr/bin/mpirun\nversion 1.0\nend yes\n"
 
 static const struct doctor_facts here = {
-    .user = "alice", .uid = 2001, .version = "1.0", .before_s = 999, .after_s = 1001};
+    .user = "alice", .uid = 2001, .version = "1.0", .running = "", .before_s = 999, .after_s = 1001};
 
 static void test_facts_well(void **state)
 {
@@ -279,6 +279,15 @@ static void test_facts_broken(void **state)
         assert_int_equal(findings.count, 1);
         expect(table[i].check, table[i].level, table[i].words);
     }
+    struct doctor_facts runs = here;
+    runs.running = "1.0";
+    doctor_judge_facts(&findings, "ws2", "version 1.0\n", &runs);
+    expect("version", FINDING_GOOD, "1.0, as here");
+    runs.running = "0.9";
+    doctor_judge_facts(&findings, "ws2", "version 1.0\n", &runs);
+    expect("version", FINDING_WARNING, "1.0, as here; the rsd that runs there is still 0.9: systemctl restart rsd");
+    doctor_judge_facts(&findings, "ws2", "version 0.8\n", &runs);
+    expect("version", FINDING_WARNING, "bring all to one; the rsd that runs there is still 0.9");
     doctor_judge_facts(&findings, "ws2", "files unlimited\n", &here);
     expect("limits", FINDING_GOOD, "unlimited");
     doctor_judge_facts(&findings, "ws2", "what\nis it\n\n", &here); /* of a later version */
