@@ -233,6 +233,37 @@ static void test_hopeless(void **state)
     lab_destroy(&lab);
 }
 
+/* ---- the configuration ---- */
+
+/* Root reads what is closed to others, but no directory. */
+static void test_unreadable(void **state)
+{
+    char conf[100], kept[100], folder[100];
+    struct lab lab;
+    (void)state;
+    lab_create(&lab, LOCAL);
+    snprintf(conf, sizeof(conf), "%s/elmer.conf", lab.dir);
+    snprintf(kept, sizeof(kept), "%s/kept", lab.dir);
+    snprintf(folder, sizeof(folder), "%s/folder", lab.dir);
+    assert_int_equal(rename(conf, kept), 0);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(symlink(folder, conf), 0);
+    listen_for_notices(&lab);
+    start(&lab, false);
+    await_log("elmer cannot begin: ");
+    await_notice("READY=1");
+    await_notice("elmer.conf: cannot be read; it tries again every 5 s");
+    poll(NULL, 0, 5500); /* it has tried again */
+    logged_once("elmer.conf: cannot be read; it tries again every 5 s");
+    logged_once("configuration: ");
+    assert_int_equal(rename(kept, conf), 0);
+    await_log("elmer can begin now");
+    await_notice("STATUS=0 of 1 host up");
+    end(&lab);
+    assert_int_equal(rmdir(folder), 0);
+    lab_destroy(&lab);
+}
+
 /* ---- the store and the sockets ---- */
 
 static void test_another_elmer(void **state)
@@ -346,8 +377,11 @@ static void test_reload(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_address),       cmocka_unit_test(test_hopeless),
-        cmocka_unit_test(test_another_elmer), cmocka_unit_test(test_stopped_while_it_waits),
+        cmocka_unit_test(test_address),
+        cmocka_unit_test(test_hopeless),
+        cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_another_elmer),
+        cmocka_unit_test(test_stopped_while_it_waits),
         cmocka_unit_test(test_reload),
     };
     signal(SIGPIPE, SIG_IGN);
