@@ -216,6 +216,20 @@ static void judge_user(struct findings *findings, const char *host, const char *
             here->user, value, expected);
 }
 
+static void judge_home(struct findings *findings, const char *host, const char *value, const struct doctor_facts *here)
+{
+    if (strcmp(value, "yes") == 0)
+        finding_add(findings, FINDING_GOOD, host, "home", "is there, and may be written");
+    else if (strstr(value, " may not be written"))
+        finding_add(findings, FINDING_BAD, host, "home",
+                    "%s: programs of %s have no place for their files there; let it be his (chown), and the file "
+                    "system writable",
+                    value, here->user);
+    else
+        finding_add(findings, FINDING_BAD, host, "home",
+                    "%s: programs and files of %s are not found there; share the homes, or make it", value, here->user);
+}
+
 static void judge_others(struct findings *findings, const char *host, const char *value)
 {
     if (strcmp(value, "yes") == 0)
@@ -275,14 +289,8 @@ void doctor_judge_facts(struct findings *findings, const char *host, const char 
 
     if (doctor_find(said, "user", value))
         judge_user(findings, host, value, here);
-    if (doctor_find(said, "home", value)) {
-        if (strcmp(value, "yes") == 0)
-            finding_add(findings, FINDING_GOOD, host, "home", "is there, and may be written");
-        else
-            finding_add(findings, FINDING_BAD, host, "home",
-                        "%s: programs and files of %s are not found there; share the homes, or make it", value,
-                        here->user);
-    }
+    if (doctor_find(said, "home", value))
+        judge_home(findings, host, value, here);
     if (doctor_find(said, "own-name", value)) {
         if (strncmp(value, "127.", 4) == 0)
             finding_add(findings, FINDING_BAD, host, "own-name",

@@ -44,6 +44,10 @@ broken 'the own name is a loopback' bad ws2 own-name '127\.0\.1\.1'
 like 'so is that of another host' "$(found warning ws2 other-names)" 'ws1 is 127\.0\.1\.1 there, .*/etc/hosts'
 like 'which knows its names' "$(found good ws1 other-names)" 'are known there'
 on 2 sh -c 'cat /run/hosts >/etc/hosts'
+on 1 sh -c 'cp /etc/hosts /run/hosts; echo "127.0.1.1 ws1" >/run/new; cat /run/hosts >>/run/new; cat /run/new >/etc/hosts'
+doctor as alice 1 eadmin doctor --no-jobs
+like 'the name of the queue host is a loopback' "$(found bad ws1 name)" '127\.0\.1\.1 here, which no other host reaches: in /etc/hosts write'
+on 1 sh -c 'cat /run/hosts >/etc/hosts'
 on 1 sh -c 'cp /etc/hosts /run/hosts; sed "/ws2/d" /run/hosts >/etc/hosts'
 broken 'a name that is not known' bad ws2 name 'is not known here'
 like 'a job there does not know it either' "$(found warning ws1 other-names)" 'ws2 is not known there, .*/etc/hosts'
@@ -54,6 +58,9 @@ on 2 chmod +x /usr/bin/pvmd
 on 2 sed -i 's/^alice:x:2001:/alice:x:3001:/' /etc/passwd
 broken 'another number of the user' bad ws2 job 'alice'
 on 2 sed -i 's/^alice:x:3001:/alice:x:2001:/' /etc/passwd
+on 2 sh -c 'cp /etc/passwd /run/passwd; sed -i /^alice:/d /etc/passwd'
+broken 'a user who is not there' bad ws2 job 'user alice is not known on this host'
+on 2 sh -c 'cat /run/passwd >/etc/passwd'
 on 2 mv /usr/libexec/elmer/elmer-doctor /usr/libexec/elmer/away
 broken 'another version there' bad ws2 job 'no /usr/libexec/elmer/elmer-doctor'
 on 2 mv /usr/libexec/elmer/away /usr/libexec/elmer/elmer-doctor
@@ -65,33 +72,60 @@ wait_for 20 'rsd is away' eval 'on 1 eadmin hosts | grep -qE "^ws2 +down"'
 broken 'no rsd there' bad ws2 link 'down: .*systemctl status rsd'
 on 2 systemctl start rsd
 wait_for 20 'it is back' hosts_up 2
+gone_from_ws1() { ! on 1 eadmin hosts | grep -qE '^ws1 +up'; }
+on 1 systemctl stop rsd
+wait_for 20 'rsd of the queue host is away' gone_from_ws1
+doctor as alice 1 eadmin doctor --no-jobs
+is 'that is bad' $? 1
+like 'it has its own advice' "$(found bad ws1 link)" 'it is the queue host, where rsd runs only if it is to have jobs: .*systemctl status rsd'
+is 'no token, no certificate' "$(grep -E '^[a-z]+ +ws1 ' "$tmp/out" | grep -ciE 'token|certificate')" 0
+on 1 systemctl start rsd
+wait_for 20 'it is back' hosts_up 2
+
+# ---- a host that was never there, a user who may submit nothing ----
+conf() { on 1 sh -c 'mkdir -p /etc/elmer/elmer.conf.d; cat >/etc/elmer/elmer.conf.d/80-doctor.conf; systemctl reload elmer'; }
+printf '[elmer]\nhosts = ws1 ws2 ws3\nminimum_uid = 5000\n' | conf
+wait_for 10 'there is one host more' eval 'on 1 eadmin hosts | grep -qE "^ws3 +never-seen"'
+doctor as alice 1 eadmin doctor
+is 'that is bad, too' $? 1
+like 'a host that has never been here' "$(found bad ws3 link)" 'has never been here: never linked; .*eadmin token here and rsd --join there'
+like 'nor has it a certificate' "$(found bad ws3 certificate)" 'it has none that is good: eadmin token here, rsd --join there'
+like 'no job can be tried' "$(found bad ws2 job)" 'no job can be tried: user alice .*minimum_uid'
+on 1 sh -c 'rm /etc/elmer/elmer.conf.d/80-doctor.conf; systemctl reload elmer'
+wait_for 20 'the two are left' hosts_up 2
 
 # ---- what a job there tells ----
-# Things that do not hinder each other, broken together and read one by one. Not the user: with another name or number there is no job.
+# Things that do not hinder each other, broken together and read one by one. The user has two names there, and the job has the other
+# one; with another number there is no job. The disk is not full, df says so.
 of_ws2() { like "$2" "$(found "$1" ws2 "$3")" "$4"; } # LEVEL NAME CHECK REGEX
 on 2 sh -c 'mount -t tmpfs none /home; printf "#!/bin/sh\nexec /bin/date -d \"90 seconds ago\" \"\$@\"\n" >/usr/local/bin/date
-    chmod 755 /usr/local/bin/date; printf "#!/bin/sh\necho rsd 0.0.9\n" >/run/old; chmod 755 /run/old; mount --bind /run/old /usr/sbin/rsd'
+    printf "#!/bin/sh\nprintf \"Filesystem 1024-blocks Used Available Capacity Mounted\\\\nx 1000000 930000 70000 93 /x\\\\n\"\n" >/usr/local/bin/df
+    sed -i "/^alice:/i alicx:x:2001:2001::/home/alice:/bin/sh" /etc/passwd
+    chmod 755 /usr/local/bin/date /usr/local/bin/df; printf "#!/bin/sh\necho rsd 0.0.9\n" >/run/old; chmod 755 /run/old; mount --bind /run/old /usr/sbin/rsd'
 doctor as alice 1 eadmin doctor
 is 'that is bad' $? 1
 of_ws2 bad 'no home' home '/home/alice is not there'
 of_ws2 warning 'a clock that is late' clock 'is (89|90|91) s behind the one here.*timedatectl set-ntp true there'
-of_ws2 warning 'an older version' version '0\.0\.9, here .*bring all to one'
+of_ws2 warning 'an older version' version '0\.0\.9, here .*bring all to one; the rsd that runs there is still [0-9].*systemctl restart rsd there'
+of_ws2 bad 'a number with two names' user 'the job of alice runs as "alicx 2001" there, here that is "alice 2001": give users the same name'
+of_ws2 warning 'a disk that is nearly full' scratch 'has 68 MiB free of 977: it will be full soon'
 is 'all is well on the other one' "$(grep -cE '^bad +ws1 ' "$tmp/out")" 0
-on 2 sh -c 'umount /home; rm /usr/local/bin/date; umount /usr/sbin/rsd'
+on 2 sh -c 'umount /home; rm /usr/local/bin/date /usr/local/bin/df; umount /usr/sbin/rsd; sed -i /^alicx:/d /etc/passwd'
 
 unit_of_rsd() { # UNIT LINE..: of its [Service], until the next call
     on 2 sh -c 'rm -rf /run/systemd/system/rsd*.service.d; mkdir -p /run/systemd/system/$1.service.d; exec >/run/systemd/system/$1.service.d/90-test.conf
         shift; echo "[Service]"; printf "%s\n" "$@"; systemctl daemon-reload; systemctl restart rsd' - "$@"
     wait_for 20 'rsd is there again' hosts_up 2
 }
-on 2 sh -c 'mount -t tmpfs -o size=4m,mode=711 small /run/elmer-rsd/jobs'
+on 2 sh -c 'mount -t tmpfs -o size=4m,mode=711 small /run/elmer-rsd/jobs; mount -t tmpfs -o mode=755 none /home; mkdir -m 755 /home/alice'
 unit_of_rsd rsd-spawn LimitNOFILE=256 LimitNPROC=200
 doctor as alice 1 eadmin doctor
 is 'a small disk for jobs is bad' $? 1
 of_ws2 bad 'and a line' scratch 'has 4 MiB free of 4: free some'
+of_ws2 bad 'a home that is not his' home '/home/alice may not be written: .*let it be his'
 of_ws2 warning 'few files' limits 'open files: 256, .*systemctl edit rsd-spawn there, \[Service\] LimitNOFILE=1024'
 of_ws2 warning 'few processes' limits 'processes of a user: 200, .*LimitNPROC=256'
-on 2 umount -l /run/elmer-rsd/jobs # until the restart
+on 2 sh -c 'umount /home; umount -l /run/elmer-rsd/jobs' # the latter until the restart
 unit_of_rsd rsd-spawn LimitNOFILE=1024:4096 LimitNPROC=256
 doctor as alice 1 eadmin doctor
 is 'as the lines say, it is well' "$?:$(grep -E '^(bad|warning) +ws2 ' "$tmp/out" | grep -cE ' (limits|scratch) ')" 0:0
@@ -161,6 +195,14 @@ like 'one that is new is good, for how short it may be' "$(found good ws2 certif
 on 1 rm /etc/elmer/ca.conf
 broken 'a certificate that should have been renewed' warning ws2 certificate 'is good until 20.* and should have been renewed before: journalctl -u elmer-signer@'
 ok 'it joins again' joins
+wait_for 20 'it links' hosts_up 2
+
+on 1 eadmin remove ws2 >/dev/null
+doctor as alice 1 eadmin doctor --no-jobs
+is 'a certificate that was revoked: the exit status' $? 1
+like 'and the line' "$(found bad ws2 certificate)" 'it has none that is good: eadmin token here, rsd --join there'
+like 'and that of its link' "$(found bad ws2 link)" '(down|suspect): .*systemctl status rsd there'
+ok 'it joins once more' joins
 wait_for 20 'it links' hosts_up 2
 
 # ---- no host, no elmer, no room for its store ----

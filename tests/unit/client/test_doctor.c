@@ -257,6 +257,7 @@ static void test_facts_broken(void **state)
         {"user alice 1000", "user", "same name and number everywhere", FINDING_BAD},
         {"user bob 2001", "user", "same name and number everywhere", FINDING_BAD},
         {"home /home/alice is not there", "home", "share the homes", FINDING_BAD},
+        {"home /home/alice may not be written", "home", "let it be his (chown)", FINDING_BAD},
         {"own-name 127.0.1.1", "own-name", "/etc/hosts there", FINDING_BAD},
         {"own-name no", "own-name", "does not know its own name", FINDING_BAD},
         {"other-names ws3 is not known, ws4 is 127.0.1.1", "other-names",
