@@ -121,6 +121,7 @@ struct client_call {
     uint64_t id;
     unsigned link; /* whose number the challenge is from */
     char challenge[CLIENT_CHALLENGE_TEXT];
+    unsigned signed_minor; /* in which the request is signed */
     struct client_signing signing;
     struct wire_message decide;
     struct client_call *next; /* of those that are not done */

@@ -28,11 +28,16 @@ static int result_of_code(const char *code)
     return ELMER_FAILED;
 }
 
-static int take_challenge(struct wire_message *answer, struct client_call *c)
+/* What is signed is read by elmer, which may be older than all between it and here. */
+static int take_challenge(struct elmer *e, struct wire_message *answer, struct client_call *c)
 {
+    const struct wire_challenge *challenge = &answer->u.challenge;
+    const uint64_t minor = challenge->minor ? challenge->minor : WIRE_WARRANT_MINOR;
+
     if (answer->type != WIRE_challenge)
         return -EPROTO;
-    snprintf(c->challenge, sizeof(c->challenge), "%s", answer->u.challenge.challenge);
+    snprintf(c->challenge, sizeof(c->challenge), "%s", challenge->challenge);
+    c->signed_minor = minor < e->channel.minor ? (unsigned)minor : e->channel.minor;
     return 0;
 }
 
@@ -47,7 +52,7 @@ static void take_answer(struct elmer *e, struct client_call *c, struct wire_mess
         client_call_tried(e, c, result, false);
         return;
     }
-    result = c->step == CLIENT_CHALLENGE ? take_challenge(message, c) : c->take(message, c->data);
+    result = c->step == CLIENT_CHALLENGE ? take_challenge(e, message, c) : c->take(message, c->data);
     if (result > 0) {
         client_call_goes_on(e, c);
         return;

@@ -171,7 +171,7 @@ static void ask_for_warrant(struct elmer *e, struct client_call *c)
 
     move(e, c, CLIENT_WARRANT);
     c->link = e->link_number;
-    result = client_warrant_begin(&e->desk, &c->signing, c->request, e->channel.minor, c->challenge, c->deadline_ms,
+    result = client_warrant_begin(&e->desk, &c->signing, c->request, c->signed_minor, c->challenge, c->deadline_ms,
                                   c->error);
     if (result != ELMER_OK)
         finish(e, c, result);
@@ -193,7 +193,7 @@ static void use_warrant(struct elmer *e, struct client_call *c)
 
     if (has_lost_challenge(e, c))
         return;
-    result = client_warrant_take(&c->signing, e->channel.minor, &c->decide, c->error);
+    result = client_warrant_take(&c->signing, c->signed_minor, &c->decide, c->error);
     if (result != ELMER_OK) {
         finish(e, c, result);
         return;

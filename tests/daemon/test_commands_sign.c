@@ -89,6 +89,7 @@ static void test_signed(void **data)
     desk_sign(&desk, asked.id);
     decide = peer_expect(&w->elmer, WIRE_decide);
     assert_string_equal(decide.u.decide.warrant, "abcd");
+    assert_int_equal(decide.u.decide.minor, WIRE_WARRANT_MINOR); /* that elmer does not say what it reads */
     assert_string_equal(decide.u.decide.request, asked.u.warrant_ask.request); /* byte for byte what was signed */
     assert_int_equal(wire_decode(decide.u.decide.request, strlen(decide.u.decide.request),
                                  (unsigned)decide.u.decide.minor, &inner, &err),
