@@ -94,15 +94,22 @@ static bool sets_variable(const char *word)
     return !strchr(DIGITS, word[0]) && strspn(word, LETTERS DIGITS) > 0 && word[strspn(word, LETTERS DIGITS)] == '=';
 }
 
-/* words: these and the command behind them. */
+/* "seed={}/run.sh": what stands for {} is known where a task runs. */
+static bool is_made_path(const char *word)
+{
+    return strchr(word, '{') && strchr(word, '/');
+}
+
+/* words: these and the command behind them. In the environment {} stays what it is. */
 static int refuse_variable(char **words)
 {
     const char *quote = strpbrk(words[0], BLANKS "'\"$&|;<>()*?\\") ? "'" : "", *what = words[0];
 
     while (*words && sets_variable(*words))
         words++;
-    return usage_error("'%s' sets a variable and is no program: esubmit -v %s%s%s .. %s", what, quote, what, quote,
-                       *words ? *words : "COMMAND");
+    return usage_error("'%s' sets a variable and is no program: %s %s%s%s%s %s", what,
+                       strchr(what, '{') ? "esubmit .. env" : "esubmit -v", quote, what, quote,
+                       strchr(what, '{') ? "" : " ..", *words ? *words : "COMMAND");
 }
 
 static bool is_word_of_shell(const char *word)
@@ -148,7 +155,7 @@ int hint_command(char **command, const char *dir, const char *path, bool counted
 
     if (is_program(word, strlen(word), dir, path))
         return -1;
-    if (sets_variable(word) && (command[1] || !strpbrk(word, BLANKS)))
+    if (sets_variable(word) && !is_made_path(word) && (command[1] || !strpbrk(word, BLANKS)))
         return refuse_variable(command);
     if (is_shell_line(word, dir, path))
         return usage_error("'%s' is no program; a shell line needs: sh -c '...'", word);

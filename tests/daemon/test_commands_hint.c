@@ -89,6 +89,7 @@ static void test_variables(void **data)
     REFUSED(w, "'A=1' sets a variable and is no program: esubmit -v A=1 .. ./run.sh;", "esubmit", "A=1", "./run.sh");
     REFUSED(w, "esubmit -v A=1 .. ./run.sh;", "esubmit", "4", "A=1", "B=2", "./run.sh");
     REFUSED(w, "esubmit -v A=/tmp/x .. COMMAND;", "esubmit", "A=/tmp/x");
+    REFUSED(w, "esubmit .. env A={} ./run.sh;", "esubmit", "-a", "1-3", "A={}", "./run.sh");
     REFUSED(w, "esubmit -v 'A=x y' .. ./run.sh;", "esubmit", "A=x y", "./run.sh");
     REFUSED(w, "-v 'A B=x': the name of a variable has no blanks", "esubmit", "-v", "A B=x", "true");
 }
@@ -110,8 +111,13 @@ static void test_words_of_shells(void **data)
 static void test_programs(void **data)
 {
     static const char *const words[][5] = {
-        {"esubmit", "env", "A=1", "true"}, {"esubmit", "elsewhere", "A=1"}, {"esubmit", "./A=1"},
-        {"esubmit", "2", "./4 x"},         {"esubmit", "export", "A=1"},    {"esubmit", "B=1"},
+        {"esubmit", "env", "A=1", "true"},
+        {"esubmit", "elsewhere", "A=1"},
+        {"esubmit", "./A=1"},
+        {"esubmit", "2", "./4 x"},
+        {"esubmit", "export", "A=1"},
+        {"esubmit", "B=1"},
+        {"esubmit", "-a", "1-3", "A={}/run.sh"},
     };
     struct world *w = *data;
     char path[200];
