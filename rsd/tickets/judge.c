@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/service.h"
 
 static struct record_user user_of(const struct ticket_ask *ask, const struct ticket *ticket)
@@ -34,10 +35,13 @@ static bool is_unsure(const struct judge *judge, const struct ticket_ask *ask, c
 
 /* The recorder has room for the marks of one ticket (PIPE_BUF), or is gone, which writing tells. Asked before anything
  * is marked: what is remembered here is not ahead of the disk, and who is refused may come again. */
-static bool can_be_recorded(const struct judge *judge)
+static bool can_be_recorded(struct judge *judge)
 {
     struct pollfd out = {.fd = judge->record_fd, .events = POLLOUT};
-    return poll(&out, 1, RECORDER_MS) > 0;
+    const bool room = poll(&out, 1, mono_now_ms() < judge->full_until_ms ? 0 : RECORDER_MS) > 0;
+    if (!room)
+        judge->full_until_ms = mono_now_ms() + FULL_MS;
+    return room;
 }
 
 /* All that belongs together at once, so that a kill of this process leaves all of it or nothing. */

@@ -18,13 +18,14 @@ struct judge {
      * So the same start may be asked for once more. What is marked earlier was answered, because one question comes
      * after the answer to the other, unless one of them has ended again in between. */
     struct record_user last, unsure;
-    bool recorder_gone; /* so nothing was decided, and nothing will be: this process ends, and the next is asked */
-    int grant_fd;       /* struct ticket_grant go there; -1: nowhere */
+    int64_t full_until_ms; /* it was waited for in vain: who asks before that is refused at once */
+    bool recorder_gone;    /* so nothing was decided, and nothing will be: this process ends, and the next is asked */
+    int grant_fd;          /* struct ticket_grant go there; -1: nowhere */
     /* Of a unit: take the next connection of elmer-spawn, which is joined again when either has begun anew, and wait so
      * long for one; -1: none has come. NULL: grant_fd stays what it is. */
     int (*next_grantee)(int wait_ms);
 };
-enum { GRANTEE_MS = 1000, RECORDER_MS = 1000 /* it waits for the disk */ };
+enum { GRANTEE_MS = 1000, RECORDER_MS = 1000 /* it waits for the disk */, FULL_MS = 5000 };
 
 /* As it came, with ask->size bytes. */
 void judge(struct judge *judge, struct ticket_ask *ask, const char *bytes, struct ticket_verdict *verdict);
