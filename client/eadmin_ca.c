@@ -391,12 +391,13 @@ static void note_init(const struct init *init, const struct settings *settings, 
 {
     char *text = must(strdup(""));
 
-    text = with_word(text, init->restore != NULL, "from ", init->restore ? init->restore : "");
-    text = with_word(text, init->place.hosts != NULL, "hosts = ", init->place.hosts ? init->place.hosts : "");
-    text = with_word(text, init->place.listen != NULL, "listen = ", init->place.listen ? init->place.listen : "");
+    /* The longest is the last: a row has so much room. */
     text = with_word(text, made->ca, "a new CA", "");
     text = with_word(text, made->renewed, "the CA is renewed", "");
     text = with_word(text, made->pair, "elmer has a new certificate", "");
+    text = with_word(text, init->restore != NULL, "from ", init->restore ? init->restore : "");
+    text = with_word(text, init->place.listen != NULL, "listen = ", init->place.listen ? init->place.listen : "");
+    text = with_word(text, init->place.hosts != NULL, "hosts = ", init->place.hosts ? init->place.hosts : "");
     if (*text && (init->now || access(settings->socket, F_OK) == 0))
         eadmin_note(init->restore ? "restored" : "initialised", "", text);
     free(text);

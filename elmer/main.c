@@ -67,25 +67,27 @@ static void say_waiting(const struct err *err)
 static int load_when_it_can(struct settings *settings, const char *path, bool required)
 {
     struct err err = ERR_INIT, before;
-    int result = load(settings, path, required, false, &err);
-    if (!is_unreadable(result))
-        return result;
-    for (say_waiting(&err); is_unreadable(result);) {
-        settings_fini(settings);
-        if (notify_wait(err.text))
-            return 1;
-        before = err;
+    int result;
+    for (bool waited = false;; waited = true) {
+        result = load(settings, path, required, false, &err);
+        if (!is_unreadable(result)) {
+            if (!result && waited)
+                log_notice("elmer can begin now");
+            return result;
+        }
+        for (say_waiting(&err); is_unreadable(result);) {
+            settings_fini(settings);
+            if (notify_wait(err.text))
+                return 1;
+            before = err;
+            err_clear(&err);
+            result = load(settings, path, required, true, &err);
+            if (is_unreadable(result) && strcmp(err.text, before.text) != 0)
+                say_waiting(&err);
+        }
+        settings_fini(settings); /* once more, for what was not said */
         err_clear(&err);
-        result = load(settings, path, required, true, &err);
-        if (is_unreadable(result) && strcmp(err.text, before.text) != 0)
-            say_waiting(&err);
     }
-    settings_fini(settings);
-    err_clear(&err);
-    result = load(settings, path, required, false, &err); /* what was not said */
-    if (!result)
-        log_notice("elmer can begin now");
-    return result;
 }
 
 int main(int argc, char **argv)

@@ -55,7 +55,7 @@ static void on_changed(const struct settings_change *change, void *data)
     struct reload *reload = data;
     const char *of = *change->host ? " of host " : "";
     char *text =
-        mem_format("%s = %s, was %s%s", change->name, change->is, change->was, change->live ? "" : "; needs a restart");
+        mem_format("%s%s = %s, was %s", change->live ? "" : "needs a restart: ", change->name, change->is, change->was);
     keep(reload->rooms, "configured", change->host, text);
     free(text);
     if (change->live) {

@@ -333,7 +333,7 @@ static void drop_relayed(struct client *client)
 static bool user_valid(const char *user)
 {
     char printable[256];
-    return *user && strlen(user) < 256 && !strpbrk(user, "/: ") &&
+    return *user && strlen(user) < 256 && !strpbrk(user, "/: ()") &&
            strcmp(str_printable(printable, sizeof(printable), user, strlen(user)), user) == 0;
 }
 

@@ -48,9 +48,10 @@ void decide_job(struct request *request, enum event_type type)
         decide_begin(request, what_of(type), &decision);
         verb_sign(request, type, event.u.by.text);
         const char *reason = type == EVENT_KILL ? request->message.u.kill.reason : "";
-        str_printable(decision.text, sizeof(decision.text), reason, strlen(reason));
-        if (*tasks)
-            snprintf(decision.text, sizeof(decision.text), "tasks %.150s", tasks);
+        size_t used = *tasks ? (size_t)snprintf(decision.text, sizeof(decision.text), "tasks %.*s%s",
+                                                *reason ? 90 : 150, tasks, *reason ? ": " : "")
+                             : 0;
+        str_printable(decision.text + used, sizeof(decision.text) - used, reason, strlen(reason));
         request->holder = HOLDER_CORE;
         engine_decide(request->requests->room.engine, &event, &decision);
     }

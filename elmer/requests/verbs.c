@@ -17,9 +17,12 @@ static const char *sudo_of(const struct request *request)
 {
     const struct client *client = request->client;
     const char *said = client && client->link && client->uid == 0 ? link_peer_capability(client->link) : "";
+    char printable[256];
     if (strncmp(said, WIRE_CAPABILITY_SUDO, strlen(WIRE_CAPABILITY_SUDO)) != 0)
         return "";
     said += strlen(WIRE_CAPABILITY_SUDO);
+    if (strcmp(str_printable(printable, sizeof(printable), said, strlen(said)), said) != 0)
+        return "";
     for (const char *c = said; *c; c++)
         if ((unsigned char)*c <= 0x20 || *c == 0x7f || strchr("()\"'", *c))
             return "";
