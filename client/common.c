@@ -169,7 +169,8 @@ int say_result(int result, const struct elmer_error *error)
 {
     if (result == ELMER_USAGE)
         return usage_error("%s", error->text);
-    if (result == ELMER_UNREACHABLE && waiting_said)
+    /* What has not been answered in time was not waited for: elmer was there. */
+    if (result == ELMER_UNREACHABLE && waiting_said && strncmp(error->text, "elmer has not", 13) != 0)
         say("%s; given up after %lld s", error->text, (long long)(mono_ms(mono_now()) - waiting_since_ms + 500) / 1000);
     else
         say("%s", error->text);

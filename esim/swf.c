@@ -65,7 +65,7 @@ int swf_parse_line(const char *line, double fields[SWF_FIELDS])
             (fields[i] != (double)(int64_t)fields[i] || memchr(at, 'e', (size_t)(end - at)) ||
              memchr(at, 'E', (size_t)(end - at)))) /* of 1.23457e+09 the last digits are lost */
             return i + 1;
-        if (i == SWF_USER && fields[i] > UINT32_MAX)
+        if (i == SWF_USER && fields[i] >= UINT32_MAX) /* -1 of programs that know no sign */
             return i + 1;
         at = end;
     }

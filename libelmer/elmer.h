@@ -99,8 +99,8 @@ struct elmer_submitted {
     size_t nhosts;
     const char *untold; /* for people: why nobody is told, of a job with mail_at or notify; "": its user will be */
 };
-/* The job is on elmer's disk when this returns ELMER_OK, and so is what mail_at and notify ask for, if untold is "".
- * Free the answer. */
+/* The job is on elmer's disk when this returns ELMER_OK, and so is what mail_at and notify ask for, if untold is "":
+ * that is done by elmer-notice, which the host has with the commands. Free the answer. */
 int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                  struct elmer_submitted **submitted, struct elmer_error *error);
 void elmer_submitted_free(struct elmer_submitted *submitted);

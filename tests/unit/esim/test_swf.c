@@ -203,8 +203,8 @@ static void test_bytes(void **state)
     expect_told(FILE_OF("fractions", HEAD "1 0.5 1.5 100.25 4 -1 -1 4 99.5 -1 1 1 1 -1 1 -1 -1 2.5\n"
                                           "2 1 -1 1 4.5 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n"),
                 1, "3: there is no good number for the processors\n"); /* times may have one */
-    expect_told(FILE_OF("unknown", HEAD "-1 0 -1 100 4 -1 -1 4 -1 -1 1 4294967295 1 -1 1 -1 -1 -1\n" JOB(2)), 2, "");
-    expect_told(FILE_OF("user", HEAD "1 0 -1 100 4 -1 -1 4 -1 -1 1 4294967296 1 -1 1 -1 -1 -1\n" JOB(2)), 2,
+    expect_told(FILE_OF("unknown", HEAD "-1 0 -1 100 4 -1 -1 4 -1 -1 1 4294967294 1 -1 1 -1 -1 -1\n" JOB(2)), 2, "");
+    expect_told(FILE_OF("user", HEAD "1 0 -1 100 4 -1 -1 4 -1 -1 1 4294967295 1 -1 1 -1 -1 -1\n" JOB(2)), 2,
                 "2: there is no good number for the user\n");
 }
 

@@ -169,7 +169,7 @@ static void keys_are_exact(void **state)
     accepted("{\"type\":\"host_hello\",\"id\":0,\"host\":\"a\",\"boot\":\"b\",\"cpus\":[0],\"generation\":1,"
              "\"holdings\":[{\"job\":1,\"attempt\":1}],"
              "\"mode\":\"rt\",\"mode_reason\":\"\",\"address\":\"\",\"name_loopback\":false,\"pvm\":true,\"lacks\":[],"
-             "\"memory_bytes\":1,\"limits_memory\":true}");
+             "\"memory_bytes\":1,\"limits_memory\":true,\"version\":\"\"}");
     refused("{\"type\":\"order\",\"id\":0,\"generation\":1,\"entries\":[{\"job\":1,\"attempt\":1,\"level\":0,"
             "\"lowest\":true,\"cpus\":[],\"id\":1}]}",
             "unknown key \"id\"");
