@@ -51,7 +51,7 @@ class Link:
         self.wait("hello")
         self.s.sendall(frame(type="host_hello", id=1, host=host, boot="hostile", cpus=[0], generation=0, holdings=[],
                              mode="none", mode_reason="", address="", name_loopback=False, pvm=False, lacks=[],
-                             memory_bytes=0, limits_memory=False))
+                             memory_bytes=0, limits_memory=False, version=""))
         self.wait("host_welcome")
         self.client = 0
 
