@@ -60,7 +60,8 @@ void warrant_challenge(struct request *request)
 {
     struct client *client = request->client;
     char text[2 * WARRANT_CHALLENGE_BYTES + 1];
-    struct wire_message message = {.type = WIRE_challenge, .id = request->id, .u.challenge = {.challenge = text, .minor = WIRE_MINOR}};
+    struct wire_message message = {
+        .type = WIRE_challenge, .id = request->id, .u.challenge = {.challenge = text, .minor = WIRE_MINOR}};
     uint8_t key[TICKET_KEY_BYTES];
     if (!client->may_vouch || !request->admin_elsewhere) {
         request_error(request, WIRE_CODE_NOT_PERMITTED, "there is nothing to sign: %s",

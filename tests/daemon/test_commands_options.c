@@ -398,7 +398,8 @@ static void test_mistyped(void **data)
     REFUSED(w, "did you mean '--history'?", "equery", "--histroy");
     REFUSED(w, "from 1s to 30d", "eadmin", "token", "--valid", "1y");
     REFUSED(w, "--reason wants a line of text", "eadmin", "drain", "ws2", "--reason", "a\nb");
-    REFUSED(w, "--reason wants a line of text", "eadmin", "drain", "ws2", "--reason", "a \xE2\x80\xAE line");
+    static const char turned[] = {'a', '\xE2', '\x80', '\xAE', 'b', '\0'}; /* no literal: clang-tidy warns of these */
+    REFUSED(w, "--reason wants a line of text", "eadmin", "drain", "ws2", "--reason", turned);
     REFUSED(w, "--reason wants a line of text", "eadmin", "drain", "ws2", "--reason", "a\xff");
     setenv("ODD", "a\xff", 1);
     REFUSED(w, "environment variable ODD is not valid UTF-8", "esubmit", "-v", "ODD", "x");

@@ -193,9 +193,9 @@ static void test_hosts(void **data)
     RUN(w, "eadmin", "hosts", "--json");
     accept_command(w);
     answer_hosts(w);
-    assert_non_null(
-        strstr(w->stdout_text, "\"lacks\":[\"no controller cpu: slow\",\"no "
-                               "figures\"],\"refused\":null,\"drained\":null,\"version\":null},{\"host\":\"ws2\""));
+    assert_non_null(strstr(w->stdout_text,
+                           "\"lacks\":[\"no controller cpu: slow\",\"no "
+                           "figures\"],\"refused\":null,\"drained\":null,\"version\":null},{\"host\":\"ws2\""));
     assert_non_null(
         strstr(w->stdout_text,
                "\"heard\":null,\"reason\":\"\",\"lacks\":[],\"refused\":null,\"drained\":null,\"version\":null}]}"));
