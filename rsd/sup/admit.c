@@ -108,19 +108,13 @@ int admit_judge(const struct user *user, const struct admit_lists *lists, struct
     char name[NAME_BYTES + 1];
     int result = search(lists->users, lists->uid_of, is_user, user, name);
     if (result == 1)
-        return err_set(err, -EPERM,
-                       "jobs of user %s from other hosts are refused (deny_users in rsd.conf): submit on the host that "
-                       "is to run them, or ask its administrator",
-                       name);
+        return err_set(err, -EPERM, ADMIT_DENIED_USER, name);
     if (result < 0)
         return err_set(err, result, "user %s of deny_users in rsd.conf cannot be looked up: %s", name,
                        strerror(-result));
     result = search(lists->groups, lists->gid_of, is_member, user, name);
     if (result == 1)
-        return err_set(err, -EPERM,
-                       "jobs of group %s from other hosts are refused (deny_groups in rsd.conf): submit as a user "
-                       "without that group, or on the host that is to run them",
-                       name);
+        return err_set(err, -EPERM, ADMIT_DENIED_GROUP, name);
     if (result < 0)
         return err_set(err, result, "group %s of deny_groups in rsd.conf cannot be looked up: %s", name,
                        strerror(-result));

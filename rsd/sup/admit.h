@@ -14,6 +14,13 @@ enum { ACCOUNT_MS = 15000 }; /* PAM has to have answered: a busy machine has tak
 
 /* The id of a name on this host: 0, -ENOENT, or another negative errno. */
 typedef int (*admit_lookup)(const char *name, id_t *id);
+/* What somebody of the lists reads, with his name or that of his group. */
+#define ADMIT_DENIED_USER                                                                                              \
+    "jobs of user %s from other hosts are refused (deny_users in rsd.conf): submit on the host that is to run them, "  \
+    "or ask its administrator"
+#define ADMIT_DENIED_GROUP                                                                                             \
+    "jobs of group %s from other hosts are refused (deny_groups in rsd.conf): submit as a user without that group, "   \
+    "or on the host that is to run them"
 struct admit_lists {
     const char *users,
         *groups; /* names with a space between, NULL: none. Those that this host does not have are skipped */
