@@ -104,12 +104,13 @@ static bool is_made_path(const char *word)
 static int refuse_variable(char **words)
 {
     const char *quote = strpbrk(words[0], BLANKS "'\"$&|;<>()*?\\") ? "'" : "", *what = words[0];
+    const bool filled_in = strchr(what, '{');
 
     while (*words && sets_variable(*words))
         words++;
     return usage_error("'%s' sets a variable and is no program: %s %s%s%s%s %s", what,
-                       strchr(what, '{') ? "esubmit .. env" : "esubmit -v", quote, what, quote,
-                       strchr(what, '{') ? "" : " ..", *words ? *words : "COMMAND");
+                       filled_in ? "esubmit .. env" : "esubmit -v", quote, what, quote, filled_in ? "" : " ..",
+                       *words ? *words : "COMMAND");
 }
 
 static bool is_word_of_shell(const char *word)

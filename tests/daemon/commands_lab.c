@@ -76,6 +76,15 @@ int finish(struct world *w)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+void run_refused(struct world *w, const char *const *words, const char *text)
+{
+    run(w, words);
+    assert_int_equal(finish(w), 2);
+    assert_string_equal(w->stdout_text, "");
+    if (!strstr(w->stderr_text, text))
+        fail_msg("'%s' is not in: %s", text, w->stderr_text);
+}
+
 void check_schema(struct world *w, const char *top)
 {
     char line[512];

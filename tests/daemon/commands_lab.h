@@ -26,6 +26,9 @@ void run(struct world *w, const char *const *words);
 #define RUN(w, ...) run(w, (const char *const[]){__VA_ARGS__, NULL})
 /* The exit status (128+n for a signal), both outputs read. */
 int finish(struct world *w);
+/* It refuses these words with status 2 and says that, before it asks anybody. */
+void run_refused(struct world *w, const char *const *words, const char *text);
+#define REFUSED(w, text, ...) run_refused(w, (const char *const[]){__VA_ARGS__, NULL}, text)
 /* What it has written so far: one of out and err into its text. */
 void read_back(const char *path, char *text);
 void accept_command(struct world *w);

@@ -43,16 +43,6 @@ static int tear_down_file(void **data)
     return tear_down(data);
 }
 
-static void refused(struct world *w, const char *const *words, const char *text)
-{
-    run(w, words);
-    assert_int_equal(finish(w), 2);
-    assert_string_equal(w->stdout_text, "");
-    if (!strstr(w->stderr_text, text))
-        fail_msg("'%s' is not in: %s", text, w->stderr_text);
-}
-#define REFUSED(w, text, ...) refused(w, (const char *const[]){__VA_ARGS__, NULL}, text)
-
 /* The submission that the command sends. */
 static struct wire_message submitted(struct world *w, const char *const *words)
 {

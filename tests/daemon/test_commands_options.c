@@ -30,16 +30,6 @@ static struct wire_message take(struct world *w)
     return message;
 }
 
-static void refused(struct world *w, const char *const *words, const char *text)
-{
-    run(w, words);
-    assert_int_equal(finish(w), 2);
-    assert_string_equal(w->stdout_text, "");
-    if (!strstr(w->stderr_text, text))
-        fail_msg("'%s' is not in: %s", text, w->stderr_text);
-}
-#define REFUSED(w, text, ...) refused(w, (const char *const[]){__VA_ARGS__, NULL}, text)
-
 /* ---- limits ---- */
 
 static void test_limits(void **data)
