@@ -303,10 +303,10 @@ static long cpu_ms(pid_t pid)
  * them, does not look at them again and again, and goes on when he reads. */
 static void test_deaf_user(void **state)
 {
-#ifdef __SANITIZE_ADDRESS__ /* with more the lists take more CPU time than a user has at once */
+#ifdef __SANITIZE_ADDRESS__ /* more lists take more CPU time than a user has at once, on a slow machine as well */
     enum { JOBS = 20 };
 #else
-    enum { JOBS = 100 };
+    enum { JOBS = 50 };
 #endif
     enum { USERS = 60, ASKS = 100, GROWTH_KB = 48 << 10 };
     static struct channel links[USERS];
@@ -358,7 +358,8 @@ static void test_deaf_user(void **state)
             assert_int_equal(channel_fill(&links[i], &err), 0);
             while (channel_next(&links[i], &answer, &err) == 1) {
                 finals += answer.type == WIRE_jobs && !answer.u.jobs.more;
-                assert_int_not_equal(answer.type, WIRE_error);
+                if (answer.type == WIRE_error)
+                    fail_msg("answered with: %s", answer.u.error.text);
                 wire_message_fini(&answer);
             }
         }
