@@ -23,7 +23,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/group.h"
@@ -34,35 +33,6 @@
 enum { WAIT_MS = 5000, PATIENCE = 10 };
 
 void (*rig_configure)(struct rsd_config *config);
-
-int64_t rig_now_ms(void)
-{
-    return mono_ms(mono_now());
-}
-
-double rig_thread_ms(pid_t pid)
-{
-    char path[64];
-    unsigned long long ns = 0;
-    FILE *file;
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)pid);
-    file = fopen(path, "re");
-    if (file && fscanf(file, "%llu", &ns) != 1)
-        ns = 0;
-    if (file)
-        fclose(file);
-    return (double)ns / 1e6;
-}
-
-double rig_stolen_ms(void)
-{
-    unsigned long long ticks = 0;
-    FILE *file = fopen("/proc/stat", "re");
-    assert_non_null(file);
-    assert_int_equal(fscanf(file, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks), 1);
-    fclose(file);
-    return (double)ticks * 1000 / (double)sysconf(_SC_CLK_TCK);
-}
 
 int rig_possible(void)
 {

@@ -100,7 +100,10 @@ int64_t rig_now_ms(void);
 /* CPU time of the first thread of a process, which of root half and supervisor is the one above the jobs: the one that
  * reaps is in SCHED_OTHER (reaper.c). 0: it is gone. */
 double rig_thread_ms(pid_t pid);
-/* What the hypervisor has taken from all processors so far. The kernel counts it as the time of who was running. */
+/* What that thread has waited for a processor so far, as of the last time that it got one. */
+double rig_waited_ms(pid_t pid);
+/* What the hypervisor has taken from all processors so far. The kernel counts it as the time of who was running or,
+ * with PARAVIRT_TIME_ACCOUNTING, of nobody. */
 double rig_stolen_ms(void);
 
 #endif

@@ -84,7 +84,7 @@ static int helper(const char *what)
 
 static struct {
     pid_t root_half, supervisor, first, newborn; /* newborn: or 0 */
-    double root_ms[MAX_SAMPLES], supervisor_ms[MAX_SAMPLES], first_ms[MAX_SAMPLES], stolen_ms[MAX_SAMPLES];
+    double root_ms[MAX_SAMPLES], supervisor_ms[MAX_SAMPLES], waited_ms[MAX_SAMPLES], stolen_ms[MAX_SAMPLES];
     double ordinary_ms[MAX_SAMPLES];
     double newborn_ms; /* its time, or below 0 where the last sample did not find it in SCHED_OTHER */
     int64_t at_ms[MAX_SAMPLES];
@@ -120,7 +120,8 @@ static void sample(void)
         return;
     seen.at_ms[i] = rig_now_ms();
     seen.root_ms[i] = rig_thread_ms(seen.root_half);
-    seen.first_ms[i] = rig_thread_ms(seen.first);
+    assert_true(rig_thread_ms(seen.first) > 0); /* one that is gone waits for nothing */
+    seen.waited_ms[i] = rig_waited_ms(seen.first);
     seen.stolen_ms[i] = rig_stolen_ms();
     seen.supervisor_ms[i] = i > 0 && supervisor < seen.supervisor_ms[i - 1] ? seen.supervisor_ms[i - 1] : supervisor;
     seen.ordinary_ms[i] = (i > 0 ? seen.ordinary_ms[i - 1] : 0) + sample_newborn();
@@ -154,16 +155,17 @@ static double most(const double *values)
     return worst;
 }
 
-/* The first job's, of each second, over all of it: the gaps of the throttle do not come at equal distances. */
+/* Of each second, over all of it: the gaps of the throttle do not come at equal distances. */
 static double rate(const double *values)
 {
     size_t last = seen.count - 1;
     return (values[last] - values[0]) * 1000 / (double)(seen.at_ms[last] - seen.at_ms[0]);
 }
 
+/* It spins: what it has not waited it had, or a hypervisor took it, which is no rank's. */
 static double share(void)
 {
-    return rate(seen.first_ms);
+    return 1000 - rate(seen.waited_ms);
 }
 
 /* What the throttle leaves to real time of each second; a time that begins and ends with a gap has one more of them. */
@@ -200,9 +202,9 @@ static double undisturbed(void)
 static void expect_share(double missing_ms)
 {
     double after = undisturbed(), expected = least_of(judged.left, least_of(judged.before, after));
-    print_message(
-        "it got %.0f ms, %.0f ms are counted, the kernel gave %.0f ms away, of %.0f ms before and %.0f after\n",
-        judged.got, judged.counted, judged.given, judged.before, after);
+    print_message("it got %.1f ms, %.1f ms are counted, the kernel gave %.1f ms away, of %.1f ms before and %.1f "
+                  "after; %.1f left\n",
+                  judged.got, judged.counted, judged.given, judged.before, after, judged.left);
     assert_true(judged.got + judged.counted + judged.given >= expected - missing_ms);
 }
 
