@@ -144,8 +144,9 @@ cut=$(now_ms)
 as alice 1 touch go.in go.out
 within 25 'both copies end' eval 'printed said | grep -q "^[0-9]* [0-9]*$"'
 diag "$(($(now_ms) - cut)) ms after the cut"
-# 255 is erun's, which rsync passes on if it has ended before rsync looks; 12 its own word that the connection failed.
-like 'with a status that says so' "$(printed said | tail -n 1)" '^(255|12) (255|12)$'
+# 255 is erun's, which rsync passes on if it has ended before rsync looks; 12 and 10 are its own words that the connection
+# failed, where it read and where it wrote.
+like 'with a status that says so' "$(printed said | tail -n 1)" '^(255|12|10) (255|12|10)$'
 is 'and both say why' "$(printed said | grep -c '^erun: the connection to ws2 is lost (\(Connection timed out\|No route to host\)): what runs there ends within 12 s$')" 2
 idle() { ! on "$1" pgrep -u alice -x 'rsync|erun|python3|pace'; } # NODE
 wait_for 5 'nothing of it runs here' idle 1
