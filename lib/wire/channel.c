@@ -149,9 +149,11 @@ int channel_send(struct channel *channel, const struct wire_message *message, st
 int channel_fill(struct channel *channel, struct err *err)
 {
     uint8_t bytes[READ_BYTES];
+    const size_t max = channel->read_max ? channel->read_max : sizeof(bytes);
 
-    for (int turn = 0; turn < READS_PER_TURN; turn++) {
-        ssize_t n = recv(channel->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    assert(max <= sizeof(bytes));
+    for (int turn = 0; turn < (channel->read_max ? 1 : READS_PER_TURN); turn++) {
+        ssize_t n = recv(channel->fd, bytes, max, MSG_DONTWAIT);
         int result;
 
         if (n < 0 && errno == EINTR)

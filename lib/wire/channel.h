@@ -32,7 +32,8 @@ struct channel {
     struct frame_reader in;
     uint8_t *out;
     size_t out_size, out_capacity, out_max;
-    bool dead; /* broken: close it */
+    size_t read_max; /* of one channel_fill(); 0: as usual. The owner's, where reading must not take long */
+    bool dead;       /* broken: close it */
     bool held; /* by the owner: what is sent waits for channel_flush(), so that the peer wakes up once for all of it */
 };
 /* Without hello, both ends speak WIRE_MINOR_LASTING: a supervisor lives on under an rsd of a later build, and may start

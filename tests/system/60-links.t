@@ -12,7 +12,7 @@ ws2_pki=$("$lab" path root 2)/var/lib/elmer-rsd/pki
 pids() { on 1 systemctl show -P MainPID elmer; on 2 systemctl show -P MainPID rsd; }
 hostile() { timeout 120 nsenter -t "$hub" -n python3 "$here/programs/hostile_links.py" "$elmer" "$@" 2>&1; }
 log_of() { on "$1" journalctl -q -o cat --no-pager -u "$2"; }
-new_lines() { log_of 1 elmer | tail -n "+$((seen + 1))"; }
+new_lines() { log_of 1 elmer | tail -n "+$((seen + 1))" | grep -v '^job='; } # the job that runs meanwhile has lines of its own
 between() { [ "$1" -le "$2" ] && [ "$2" -le "$3" ]; }
 logged() { new_lines | grep -qE -- "$1"; }
 refused() { # NAME WORDS-TO-HIM WORDS-IN-THE-LOG WHAT..
