@@ -255,15 +255,6 @@ static void on_exited_without(struct launches *launches, int host, const struct 
         engine_after_commit(launches->room.engine, &taken);
 }
 
-/* The host has nothing of the attempt any more: an exit that is still held goes to the core before that does. After a
- * restart: the END that was sent before the exit was on disk has reached the host. */
-static void on_empty(struct launches *launches, const struct wire_empty *empty)
-{
-    struct launch *l = map_get(&launches->by_job, empty->job);
-    if (l && l->attempt == empty->attempt && l->state == LAUNCH_HELD)
-        launch_release(l);
-}
-
 /* ---- dispatch ---- */
 
 /* Whose message it is; NULL: of no launch that is, or not from where it could come. */
@@ -285,10 +276,6 @@ void launches_message(struct launches *launches, int host, struct wire_message *
     struct launch *l = launch_of(launches, host, message);
     if (couriers_message(launches, host, message))
         return;
-    if (message->type == WIRE_empty) {
-        on_empty(launches, &message->u.empty);
-        return;
-    }
     if (!l) {
         if (message->type == WIRE_exited)
             on_exited_without(launches, host, &message->u.exited);
@@ -306,6 +293,11 @@ void launches_message(struct launches *launches, int host, struct wire_message *
         break;
     case WIRE_exited:
         on_exited(l, host, &message->u.exited);
+        break;
+    case WIRE_empty: /* An exit that is still held goes to the core before that does. After a restart: the END that was
+                      * sent before the exit was on disk has reached the host. */
+        if (l->state == LAUNCH_HELD)
+            launch_release(l);
         break;
     default:
         if (l->launcher->message)

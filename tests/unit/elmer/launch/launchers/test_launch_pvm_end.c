@@ -146,6 +146,8 @@ static void test_empty_in_the_finish(void **state)
 {
     (void)state;
     to_finishing();
+    say_empty(HOSTS); /* not one of the job */
+    expect("");
     say_empty(0);
     expect("EXITED ws0 rank 0 status 5 signal 0\n");
 }
