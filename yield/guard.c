@@ -3,7 +3,7 @@
  * In a real-time class sched_yield() gives nothing to lower classes, and a poll with a time-out of 0 never sleeps. Open
  * MPI waits in opal_progress(), which calls sched_yield() where a round has brought nothing (mpi_yield_when_idle), and
  * poll() where there is TCP; MPICH in ucp_worker_progress(), which says what a round has brought, and calls
- * epoll_wait() where there is TCP. Each of these calls is a round of wait.h.
+ * epoll_wait() where there is TCP. Each of these calls is a round of wait.h, and a loop of a few of them is one wait.
  *
  * Where nobody is below, which the page of the job says (page.h), nobody sleeps; and with ELMER_SPIN=1 or a bound of 0
  * never. Rounds without progress are counted in the page all the same.
@@ -45,12 +45,13 @@ static int64_t bound; /* ns; 0: nobody sleeps */
 
 /* Of this thread. inside: a library's round, in which it yields and polls as it goes; the sleep of the round is due
  * there, or at its end. idle: it has said that the round has brought nothing. got: a poll of the round has found
- * something. fd: the first one that poll() was asked for last. yielded: when it has made way last; kept: yields since
- * then that were none. */
+ * something. asked: what rounds have asked for last; fds: the first ones that poll() was asked for, fd: the one that it
+ * sleeps for. yielded: when it has made way last; kept: yields since then that were none. */
 static __thread struct {
     struct wait wait;
+    struct wait_few asked, fds;
+    struct wait_turn fd;
     int64_t due, yielded;
-    int fd;
     unsigned kept;
     bool inside, idle, got;
 } own;
@@ -112,10 +113,13 @@ static void count(uint64_t *counter, uint64_t more)
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
 }
 
+/* what: 0 for a yield, which is part of any wait. */
 static int64_t round_begins(intptr_t what)
 {
     int64_t due, now;
-    if (wait_is_young(&own.wait, what) || bound == 0)
+    if (what != 0 && !wait_knows(&own.asked, what))
+        wait_forget(&own.wait);
+    if (wait_is_young(&own.wait) || bound == 0)
         return 0;
     now = yield_now();
     if (!yield_page_asked && wait_is_long(&own.wait, now))
@@ -142,7 +146,7 @@ static void round_ends(bool progress)
     }
     if (yield_slot)
         count(&yield_slot->rounds, 1);
-    if (own.wait.rounds < WAIT_ROUNDS)
+    if (wait_is_young(&own.wait))
         own.wait.rounds++;
     else if (bound > 0)
         own.wait.left = leaves();
@@ -176,7 +180,7 @@ static void make_way(void)
 
 YIELD_PUBLIC int sched_yield(void)
 {
-    int64_t due = own.inside ? own.due : round_begins((intptr_t)&real_yield);
+    int64_t due = own.inside ? own.due : round_begins(0);
     own.due = 0;
     own.idle = true;
     if (due > 0)
@@ -205,13 +209,14 @@ void yield_poll_ends(int result, int64_t due, int64_t began)
     errno = kept;
 }
 
-bool yield_asks_another(int fd)
+int64_t yield_poll_asks(int fd, int64_t due)
 {
-    if (own.inside || own.fd == fd)
-        return false;
-    own.fd = fd;
+    if (own.inside)
+        return due;
+    if (wait_knows(&own.fds, fd))
+        return due > 0 && wait_sleeps_at(&own.fd, fd) ? due : 0;
     wait_forget(&own.wait);
-    return true;
+    return 0;
 }
 
 void yield_blocks(void)

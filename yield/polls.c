@@ -148,8 +148,8 @@ static int poll_now(struct pollfd *fds, nfds_t number, const struct timespec *ti
 {
     int64_t due = yield_poll_begins((intptr_t)fds ^ (intptr_t)number << 32), began = due > 0 ? yield_now() : 0;
     int kept = errno, result = poll_once(fds, number, time, mask);
-    if (result >= 0 && yield_asks_another(fds[0].fd))
-        due = 0;
+    if (result >= 0)
+        due = yield_poll_asks(fds[0].fd, due);
     if (result == 0 && due > 0) {
         struct timespec sleep = yield_timespec(due);
         result = real_ppoll(fds, number, &sleep, mask);

@@ -1,8 +1,9 @@
 /* wait.h - when a thread that asks again and again has waited long enough to sleep between two rounds. Times in ns.
  *
  * A round is a call that finds out whether there is something to do. A wait begins with the first of them, and ends
- * with progress, or when the thread has done something else between two rounds. Nothing here makes a system call, and
- * the first rounds of a wait do not even read the clock: most messages come in that time. */
+ * with progress, or when the thread has done something else between two rounds. Its rounds may ask for a few things in
+ * turn, and yield between them; who asks for one thing after the other serves many, and does not wait. Nothing here
+ * makes a system call, and the first rounds of a wait do not even read the clock: most messages come in that time. */
 #ifndef YIELD_WAIT_H
 #define YIELD_WAIT_H
 
@@ -15,17 +16,30 @@ enum {
     WAIT_SLEEP_NS = 20000, /* the first sleep: what a kernel needs for less gives nothing to others */
     WAIT_BOUND_US = 100,   /* the longest sleep, unless ELMER_POLL_SLEEP says another one */
     WAIT_BOUND_MAX_US = 10000,
-    WAIT_GAP_NS = 1000,       /* who is longer away from the rounds has worked */
+    WAIT_FEW = 4,       /* things that one wait may ask for */
+    WAIT_ELSEWHERE = 8, /* rounds that ask for other things than the one with the sleep, until one of them has it */
+    WAIT_GAP_NS = 1000, /* who is longer away from the rounds has worked */
     WAIT_GAP_SLEPT_NS = 10000 /* after a sleep caches are cold */
+};
+
+/* One sleep in a turn of several things: what the others ask for waits for no more. */
+struct wait_turn {
+    intptr_t at;        /* rounds for this may sleep; 0: yields */
+    unsigned elsewhere; /* rounds since the last one for it */
 };
 
 struct wait {
     int64_t began, left; /* of this wait; of the round before: 0, none */
     int64_t sleep;       /* the last one; 0: none yet */
     int64_t seen, spun;  /* the last round's begin; rounds at full speed that the caller has not counted yet */
-    intptr_t what;       /* is asked */
-    unsigned rounds;     /* of this wait, as far as the caller counts */
-    bool slept;          /* the last round might */
+    struct wait_turn turn;
+    unsigned rounds; /* of this wait, as far as the caller counts */
+    bool slept;      /* the last round might */
+};
+
+struct wait_few {
+    intptr_t whats[WAIT_FEW];
+    unsigned oldest;
 };
 
 static inline void wait_forget(struct wait *wait)
@@ -33,11 +47,21 @@ static inline void wait_forget(struct wait *wait)
     *wait = (struct wait){.began = 0};
 }
 
-/* Another wait, if another thing is asked. Is it so young that the clock is not read? */
-static inline bool wait_is_young(struct wait *wait, intptr_t what)
+/* Is it one of the last few? It is from now on, in place of the oldest. */
+static inline bool wait_knows(struct wait_few *few, intptr_t what)
 {
-    if (wait->what != what)
-        *wait = (struct wait){.what = what};
+    for (unsigned i = 0; i < WAIT_FEW; i++) {
+        if (few->whats[i] == what)
+            return true;
+    }
+    few->whats[few->oldest] = what;
+    few->oldest = (few->oldest + 1) % WAIT_FEW;
+    return false;
+}
+
+/* The clock is not read. */
+static inline bool wait_is_young(const struct wait *wait)
+{
     return wait->rounds < WAIT_ROUNDS;
 }
 
@@ -46,17 +70,26 @@ static inline bool wait_is_long(const struct wait *wait, int64_t now)
     return wait->left != 0 && now - wait->began >= WAIT_SPEED_NS;
 }
 
-/* A round begins at now; what: the same thing has the same number. How long it may sleep, 0: at full speed. bound: the
- * longest sleep; 0: none. */
+/* A poll has it before a yield, since what comes ends it there. */
+static inline bool wait_sleeps_at(struct wait_turn *turn, intptr_t what)
+{
+    if (turn->at != what && (turn->at != 0 || what == 0) && ++turn->elsewhere <= WAIT_ELSEWHERE)
+        return false;
+    *turn = (struct wait_turn){.at = what};
+    return true;
+}
+
+/* A round begins at now; what: the same thing has the same number, 0 is a yield. How long it may sleep, 0: at full
+ * speed. bound: the longest sleep; 0: none. */
 static inline int64_t wait_round(struct wait *wait, int64_t now, intptr_t what, int64_t bound)
 {
     int64_t gap = wait->sleep > 0 ? WAIT_GAP_SLEPT_NS : WAIT_GAP_NS;
-    if (wait->left == 0 || now - wait->left > gap || wait->what != what)
-        *wait = (struct wait){.began = now, .seen = now, .what = what, .spun = wait->spun, .rounds = wait->rounds};
+    if (wait->left == 0 || now - wait->left > gap)
+        *wait = (struct wait){.began = now, .seen = now, .spun = wait->spun, .rounds = wait->rounds};
     if (!wait->slept)
         wait->spun += now - wait->seen;
     wait->seen = now;
-    wait->slept = bound > 0 && now - wait->began >= WAIT_SPEED_NS;
+    wait->slept = wait_sleeps_at(&wait->turn, what) && bound > 0 && now - wait->began >= WAIT_SPEED_NS;
     if (!wait->slept)
         return 0;
     wait->sleep = wait->sleep == 0 ? WAIT_SLEEP_NS : wait->sleep * 2;

@@ -43,9 +43,9 @@ static inline struct timespec yield_timespec(int64_t ns)
  * it may sleep, 0: not; began: when it did, if it was due. errno is left alone. */
 int64_t yield_poll_begins(intptr_t what);
 void yield_poll_ends(int result, int64_t due, int64_t began);
-/* The poll is for this descriptor first. True: for another one than the last poll, so nobody waits here: who asks for
- * one after the other in the same place does not. */
-bool yield_asks_another(int fd);
+/* The poll is for this descriptor first: how long it may sleep now. If none of the last few polls was for it nobody
+ * waits here: who asks for one after the other in the same place does not. */
+int64_t yield_poll_asks(int fd, int64_t due);
 void yield_blocks(void); /* he does not ask again and again */
 
 /* polls.c: as ppoll(), and no round. */

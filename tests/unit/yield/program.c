@@ -28,13 +28,14 @@
 
 #include "tests/unit/yield/program.h"
 
-enum { ANSWERS = 9 };
+enum { ANSWERS = 9, MANY = 8 };
 
 static char self[4096], library[4200], fakes[4200], slow_clock[4200];
 bool yield_clock_is_slow;
 
-const char *const yield_waiting[YIELD_WAITING] = {"poll",  "ppoll", "select",   "pselect", "epoll",  "epoll_pwait",
-                                                  "yield", "opal",  "opal-tcp", "ucp",     "ucp-tcp"};
+const char *const yield_waiting[YIELD_WAITING] = {
+    "poll", "ppoll",   "select",     "pselect",    "epoll",     "epoll_pwait", "yield",     "opal",     "opal-tcp",
+    "ucp",  "ucp-tcp", "poll-yield", "opal-yield", "ucp-yield", "poll-two",    "turns-two", "epoll-two"};
 
 /* ---- the program ---- */
 
@@ -128,21 +129,40 @@ static void calls(void)
     say("read", read(1000, &byte, 1));
 }
 
+static int new_epoll(int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    int epoll = epoll_create1(0);
+    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+    return epoll;
+}
+
+/* Things to ask for, one after the other: two, or many. turns: in the same place. */
+static unsigned things_of(const char *how, struct pollfd asked[MANY], int epolls[MANY])
+{
+    for (int i = 0; i < MANY; i++) {
+        asked[i] = (struct pollfd){.fd = dup(ends[0]), .events = POLLIN};
+        epolls[i] = new_epoll(ends[0]);
+    }
+    return strstr(how, "-two") ? 2 : strstr(how, "-many") ? MANY : 1;
+}
+
 /* Rounds for some time of the CPU, however busy the machine is: how often it slept. */
 static void wait_by(const char *how)
 {
-    struct pollfd asked[2] = {{.fd = ends[0], .events = POLLIN}, {.fd = ends[1], .events = POLLIN}};
-    struct epoll_event event = {.events = EPOLLIN};
+    struct pollfd asked[MANY], turns = {.events = POLLIN};
+    int epolls[MANY];
+    const unsigned things = things_of(how, asked, epolls);
+    const bool yields = strstr(how, "-yield") != NULL;
+    struct epoll_event event;
     struct rusage before, after;
     yield_poll *by = yield_poll_of(how, ends[0]);
-    int epoll = epoll_create1(0);
     void (*opal)(void) = (void (*)(void))(uintptr_t)find("fake_call_opal");
     unsigned (*ucp)(void) = (unsigned (*)(void))(uintptr_t)find("fake_call_ucp");
-    epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &event);
     *(bool *)find("fake_idle") = strcmp(how, "opal-busy") != 0;
     *(unsigned *)find("fake_result") = strcmp(how, "ucp-busy") == 0;
     if (strcmp(how, "ucp-tcp") == 0)
-        *(int *)find("fake_epoll") = epoll;
+        *(int *)find("fake_epoll") = epolls[0];
     if (strncmp(how, "opal-tcp", 8) == 0)
         *(int *)find("fake_poll") = ends[0];
     if (strcmp(how, "opal-tcp-busy") == 0 && write(ends[1], "y", 1) != 1)
@@ -158,11 +178,15 @@ static void wait_by(const char *how)
             sched_yield();
         else if (by)
             (void)by();
-        else if (strcmp(how, "poll-turns") == 0) { /* one after the other in the same place */
-            asked[0].fd = ends[i % 2];
-            poll(asked, 1, 0);
-        } else
-            poll(strcmp(how, "poll-many") == 0 ? &asked[i % 2] : asked, 1, 0);
+        else if (strncmp(how, "turns", 5) == 0) {
+            turns.fd = asked[i % things].fd;
+            poll(&turns, 1, 0);
+        } else if (strncmp(how, "epoll", 5) == 0)
+            (void)epoll_wait(epolls[i % things], &event, 1, 0);
+        else
+            poll(&asked[i % things], 1, 0);
+        if (yields)
+            sched_yield();
         if (strcmp(how, "poll-work") == 0) /* who reads the clock works, where that is slow */
             for (int64_t work = now_ns() + 5000; now_ns() < work;)
                 ;
@@ -188,8 +212,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Somebody writes when, and we poll for it: the median of what lies between, in us. */
-static void answers(void)
+/* Somebody writes when, and we poll for it: the median of what lies between, in us. yields: between two polls. */
+static void answers(bool yields)
 {
     struct pollfd asked = {.fd = ends[0], .events = POLLIN};
     int64_t took[ANSWERS], sent;
@@ -203,8 +227,10 @@ static void answers(void)
     if (writer == 0)
         _exit(0);
     for (int i = 0; i < ANSWERS; i++) {
-        while (poll(&asked, 1, 0) == 0)
-            ;
+        while (poll(&asked, 1, 0) == 0) {
+            if (yields)
+                sched_yield();
+        }
         if (read(ends[0], &sent, sizeof(sent)) != sizeof(sent))
             exit(97);
         took[i] = now_ns() - sent;
@@ -322,8 +348,8 @@ int yield_program(const char *what)
         yields();
     else if (strcmp(what, "polls") == 0)
         yield_polls(ends);
-    else if (strcmp(what, "answers") == 0)
-        answers();
+    else if (strncmp(what, "answers", 7) == 0)
+        answers(strcmp(what, "answers-yield") == 0);
     else if (strcmp(what, "finalize") == 0)
         finalize();
     else if (strncmp(what, "exits", 5) == 0)

@@ -68,7 +68,7 @@ static void test_and_does_not_without(void **state)
 
 static void test_who_works_does_not_sleep(void **state)
 {
-    static const char *const working[] = {"poll-work", "poll-many",     "poll-turns",
+    static const char *const working[] = {"poll-work", "poll-many",     "turns-many", "epoll-many",
                                           "opal-busy", "opal-tcp-busy", "ucp-busy"};
     (void)state;
     for (size_t i = 0; i < sizeof(working) / sizeof(working[0]); i++) {
@@ -83,6 +83,7 @@ static void test_data_wakes_at_once(void **state)
 {
     (void)state;
     assert_in_range(yield_number_of("answers", true, "ELMER_POLL_SLEEP", "10000"), 0, 3000);
+    assert_in_range(yield_number_of("answers-yield", true, "ELMER_POLL_SLEEP", "10000"), 0, 3000);
 }
 
 static void test_mpich_ends(void **state)

@@ -72,10 +72,11 @@ static void test_a_young_wait(void **state)
 {
     struct wait wait = {.began = 0};
     (void)state;
-    assert_true(wait_is_young(&wait, 1));
+    assert_true(wait_is_young(&wait));
     wait.rounds = WAIT_ROUNDS;
-    assert_false(wait_is_young(&wait, 1));
-    assert_true(wait_is_young(&wait, 2));
+    assert_false(wait_is_young(&wait));
+    wait_forget(&wait);
+    assert_true(wait_is_young(&wait));
 }
 
 /* Who is alone does not sleep, and does from the round on in which he is not any more. */
@@ -123,16 +124,59 @@ static void test_progress_ends_a_wait(void **state)
     assert_int_equal(wait_round(&wait, now + 100, 1, BOUND), 0);
 }
 
-static void test_another_thing_is_another_wait(void **state)
+/* Who asks for one thing after the other never asks for one of the last few. */
+static void test_a_few_things(void **state)
+{
+    struct wait_few few = {.oldest = 0};
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        assert_false(wait_knows(&few, 1 + i % (WAIT_FEW + 1)));
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(wait_knows(&few, 11 + i % WAIT_FEW), i >= WAIT_FEW);
+    assert_false(wait_knows(&few, 1));
+    assert_true(wait_knows(&few, 1));
+}
+
+/* The next round, of 300 ns, 100 ns behind the last one. */
+static int64_t next_round(struct wait *wait, int64_t *now, intptr_t what)
+{
+    int64_t due = wait_round(wait, *now, what, BOUND);
+    wait->left = *now + due + 300;
+    *now = wait->left + 100;
+    return due;
+}
+
+/* Things in turn are one wait, with one sleep in a turn. */
+static void test_one_sleep_in_a_turn(void **state)
 {
     struct wait wait = {.began = 0};
     int64_t now = 1000000;
+    int slept[3] = {0, 0, 0};
     (void)state;
-    for (int i = 0; i < 1000; i++) { /* many descriptors, one after the other */
-        assert_int_equal(wait_round(&wait, now, i % 3, BOUND), 0);
-        wait.left = now + 300;
-        now = wait.left + 100;
+    for (int i = 0; i < 300; i++)
+        slept[i % 3] += next_round(&wait, &now, 1 + i % 3) > 0;
+    assert_in_range(slept[0], 70, 100);
+    assert_int_equal(slept[1] + slept[2], 0);
+}
+
+/* A poll sleeps before a yield does, whichever comes first; who only yields sleeps there. */
+static void test_a_yield_leaves_it_to_the_poll(void **state)
+{
+    struct wait wait = {.began = 0};
+    int64_t now = 1000000;
+    int polls = 0, yields = 0;
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        yields += next_round(&wait, &now, 0) > 0;
+        polls += next_round(&wait, &now, 1) > 0;
     }
+    assert_in_range(polls, 200, 300);
+    assert_int_equal(yields, 0);
+    for (int i = 0; i < 300; i++)
+        yields += next_round(&wait, &now, 0) > 0;
+    assert_int_equal(yields, 300 - WAIT_ELSEWHERE);
+    assert_true(next_round(&wait, &now, 1) > 0);
+    assert_int_equal(next_round(&wait, &now, 0), 0);
 }
 
 int main(void)
@@ -143,7 +187,9 @@ int main(void)
         cmocka_unit_test(test_a_bound_below_the_first),
         cmocka_unit_test(test_work_ends_a_wait),
         cmocka_unit_test(test_progress_ends_a_wait),
-        cmocka_unit_test(test_another_thing_is_another_wait),
+        cmocka_unit_test(test_a_few_things),
+        cmocka_unit_test(test_one_sleep_in_a_turn),
+        cmocka_unit_test(test_a_yield_leaves_it_to_the_poll),
         cmocka_unit_test(test_a_young_wait),
         cmocka_unit_test(test_without_a_sleep),
         cmocka_unit_test(test_work_is_not_spun),
