@@ -7,7 +7,7 @@
 #include "lib/wire/wire.h"
 #include "rsd/sup/environment.h"
 
-enum { THREADS_VARIABLES = 7, THREADS_SETTINGS = THREADS_VARIABLES + 1, THREADS_TEXT = 512 };
+enum { THREADS_VARIABLES = 5, THREADS_SETTINGS = THREADS_VARIABLES + 1, THREADS_TEXT = 512 };
 /* The variables, and their names and values, as they are added. */
 struct threads {
     char number[24], added[THREADS_TEXT];
@@ -15,7 +15,7 @@ struct threads {
     size_t count;
 };
 /* For a process with so many processors that was given such an environment; 0 processors: none. What the user has set
- * is left alone, and so is what would go over something more general that he has set. */
+ * is left alone. */
 void threads_set(struct threads *threads, const struct wire_strs *given, size_t processors);
 
 #endif

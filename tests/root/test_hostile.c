@@ -121,9 +121,9 @@ static void test_session_signals_limits(void **state)
                         "ELMER_ADDED ELMER_HOSTFILE ELMER_HOSTS ELMER_TMPDIR GOMAXPROCS HOME HYDRA_BINDING "
                         "HYDRA_HOST_FILE HYDRA_LAUNCHER HYDRA_LAUNCHER_EXEC I_MPI_HYDRA_BOOTSTRAP "
                         "I_MPI_HYDRA_BOOTSTRAP_EXEC I_MPI_HYDRA_HOST_FILE JULIA_NUM_THREADS LD_LIBRARY_PATH "
-                        "LOGNAME MKL_NUM_THREADS OMPI_MCA_hwloc_base_binding_policy "
+                        "LOGNAME OMPI_MCA_hwloc_base_binding_policy "
                         "OMPI_MCA_odls_base_sigkill_timeout OMPI_MCA_orte_default_hostfile OMPI_MCA_plm_rsh_agent "
-                        "OMP_NUM_THREADS OPENBLAS_NUM_THREADS PATH PRTE_MCA_hwloc_default_binding_policy "
+                        "OMP_NUM_THREADS PATH PRTE_MCA_hwloc_default_binding_policy "
                         "PRTE_MCA_odls_base_sigkill_timeout PRTE_MCA_plm_ssh_agent "
                         "PRTE_MCA_prte_default_hostfile PVM_EXPORT PVM_TMP PWD PYTHON_CPU_COUNT "
                         "RAYON_NUM_THREADS SHELL USER\n");

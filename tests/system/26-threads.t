@@ -5,7 +5,7 @@
 
 lab_up 2 --cpus 2 --elmer 'allocator = pack' --rsd 'tickets = require'
 install_programs
-names='OMP_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS JULIA_NUM_THREADS RAYON_NUM_THREADS GOMAXPROCS PYTHON_CPU_COUNT'
+names='OMP_NUM_THREADS JULIA_NUM_THREADS RAYON_NUM_THREADS GOMAXPROCS PYTHON_CPU_COUNT'
 show='nproc; for n in '$names'; do eval "echo $n=\${$n-unset}"; done'
 finds() { # ARG..: what a job that is submitted so prints
     as alice 1 rm -f found
@@ -30,8 +30,12 @@ as alice 1 esubmit -w -o /home/alice/each.%r --each --hosts ws1 2 sh -c "$show" 
 for r in 0 1; do
     is "process $r of --each finds its own" "$(as alice 1 cat each.$r | xargs)" "$(all 1 1)"
 done
-is 'what the user sets stays, and what reads it is not told otherwise' "$(finds --hosts ws1 -v OMP_NUM_THREADS=7 -v GOMAXPROCS= 2)" \
-    "$(all 7 2 OMP_NUM_THREADS=7 OPENBLAS_NUM_THREADS=unset MKL_NUM_THREADS=unset GOMAXPROCS=)"
+is 'what the user sets stays' "$(finds --hosts ws1 -v OMP_NUM_THREADS=7 -v GOMAXPROCS= 2)" \
+    "$(all 7 2 OMP_NUM_THREADS=7 GOMAXPROCS=)"
+as alice 1 esubmit -w -o /home/alice/own 4 sh -c 'export OMP_NUM_THREADS=1
+    for h in ws1 ws2; do erun $h "env | grep -E ^\(OMP\|OPENBLAS\|MKL\)_NUM_THREADS="; done' >/dev/null 2>&1
+is 'nothing goes over what a script exports for OpenBLAS and MKL, on no host' "$(as alice 1 cat own | xargs)" \
+    'OMP_NUM_THREADS=1 OMP_NUM_THREADS=1'
 like 'nproc(1) without OMP_NUM_THREADS, which it obeys' "$(as alice 1 esubmit -w -o /home/alice/mask --hosts ws1 2 sh -c 'env -u OMP_NUM_THREADS nproc' >/dev/null 2>&1; as alice 1 cat mask)" '^2$'
 like 'the user cannot name what Elmer has added' "$(as alice 1 esubmit -v ELMER_ADDED=x 1 true 2>&1)" 'ELMER_ADDED: Elmer sets this variable itself'
 
