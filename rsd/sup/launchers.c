@@ -87,10 +87,17 @@ static void set_open_mpi(struct launchers *l, const struct wire_strs *given)
     set(l, given, "PRTE_MCA_odls_base_sigkill_timeout", "0");
 }
 
+/* By either of hydra's two names; ours would go over the second. */
+static bool chooses_launcher(const struct wire_strs *given)
+{
+    return environment_value(given, "HYDRA_LAUNCHER") || environment_value(given, "HYDRA_LAUNCHER_EXEC") ||
+           environment_value(given, "HYDRA_BOOTSTRAP") || environment_value(given, "HYDRA_BOOTSTRAP_EXEC");
+}
+
 /* Who has chosen a launcher has one: its program is his business. */
 static void set_hydra(struct launchers *l, const struct wire_strs *given)
 {
-    if (!environment_value(given, "HYDRA_LAUNCHER") && !environment_value(given, "HYDRA_LAUNCHER_EXEC")) {
+    if (!chooses_launcher(given)) {
         set(l, given, "HYDRA_LAUNCHER", "rsh");
         set(l, given, "HYDRA_LAUNCHER_EXEC", ELMER_BINDIR "/erun");
     }

@@ -77,8 +77,19 @@ run 4 mpirun.mpich -hosts ws1:4 -n 4 /home/mpi.mpich exit
 is 'mpich: one of which mpiexec knows nothing, because others on its host were started after it' $? 5
 run 4 mpirun.openmpi -n 1 /home/mpi.openmpi spawn
 is 'openmpi: MPI_Comm_spawn' "$(cat "$tmp/out")" 'spawned says 42'
-run 4 sh -c 'HYDRA_LAUNCHER=ssh mpirun.mpich /home/mpi.mpich hello; mpirun.openmpi -n 2 --host ws1:2 /home/mpi.openmpi hello'
-is 'what the user says counts' "$(grep -c 'of 2 on ws1' "$tmp/out")" 2
+run 4 mpirun.openmpi -n 2 --host ws1:2 /home/mpi.openmpi hello
+is 'openmpi: what the user says counts' "$(grep -c 'of 2 on ws1' "$tmp/out")" 2
+as alice 1 sh -c 'echo "#!/bin/sh
+echo \$1 >>/home/alice/launched
+exec erun \"\$@\"" >launcher && chmod 755 launcher'
+launched() { # NAME ARG..: mpirun of MPICH has started its daemon by alice's launcher
+    as alice 1 rm -f launched
+    run "${@:2}"
+    is "mpich: the launcher of the user counts: $1" "$(sort "$tmp/out" | xargs) by $(as alice 1 cat launched 2>&1)" "$spread by ws2"
+}
+launched 'HYDRA_BOOTSTRAP_EXEC' -v HYDRA_BOOTSTRAP=rsh -v HYDRA_BOOTSTRAP_EXEC=/home/alice/launcher 4 mpirun.mpich /home/mpi.mpich hello
+launched 'HYDRA_LAUNCHER_EXEC' -v HYDRA_LAUNCHER=rsh -v HYDRA_LAUNCHER_EXEC=/home/alice/launcher 4 mpirun.mpich /home/mpi.mpich hello
+launched 'in its script' 4 sh -c 'HYDRA_LAUNCHER_EXEC=/home/alice/launcher mpirun.mpich /home/mpi.mpich hello'
 as alice 1 sh -c 'mkdir -p .openmpi && echo "btl_tcp_if_exclude = docker0,lo" >.openmpi/mca-params.conf'
 run 4 sh -c 'env | grep -o "^OMPI_MCA_..._tcp_if[^=]*"; mpirun.openmpi -n 2 /home/mpi.openmpi hello 2>&1'
 is 'nor does Elmer speak of a network of which a file of his speaks' "$(sed 's/ of 2.*//' "$tmp/out" | sort | xargs)" 'OMPI_MCA_oob_tcp_if_include rank 0 rank 1'

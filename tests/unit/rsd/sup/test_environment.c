@@ -226,6 +226,14 @@ static void test_launchers_of_the_user(void **state)
     assert_string_equal(value(environment, "I_MPI_HYDRA_BOOTSTRAP_EXEC"), "/x");
     assert_null(value(environment, "I_MPI_HYDRA_BOOTSTRAP"));
     environment_free(environment);
+    for (int i = 0; i < 2; i++) { /* which hydra reads second */
+        const char *const second[] = {i ? "HYDRA_BOOTSTRAP_EXEC=/x" : "HYDRA_BOOTSTRAP=ssh", NULL};
+        environment = make(ROLE_COMMAND, second);
+        assert_null(value(environment, "HYDRA_LAUNCHER"));
+        assert_null(value(environment, "HYDRA_LAUNCHER_EXEC"));
+        assert_string_equal(value(environment, "HYDRA_HOST_FILE"), "/t/hosts.count");
+        environment_free(environment);
+    }
 }
 
 /* What of the two networks is left where a user has this in his file: "btl", "oob", both, or nothing. */
