@@ -7,7 +7,9 @@
  * MPI's ranks connect to each other by what network interfaces they find, and one that the hosts do not share, like a
  * bridge of containers with the same address everywhere, makes them hang or fail. elmer knows by which address the
  * others see this host (ELMER_ADDRESS): the interface that has it is the one. UCX, and so Debian's MPICH, wants its
- * name, which should be the same on all hosts then; Open MPI the network.
+ * name, which should be the same on all hosts then; Open MPI the network, or the name as well where the mask leaves no
+ * room for other hosts (a machine of a cloud, a tunnel): the address of the first host alone would be no network of
+ * another one, which makes its ranks hang.
  */
 #include "config.h"
 
@@ -32,6 +34,19 @@ static int bits_of(in_addr_t mask)
     return bits;
 }
 
+void launchers_network_of(struct launchers_network *network, const char *name, in_addr_t address, in_addr_t mask)
+{
+    struct in_addr masked = {.s_addr = address & mask};
+    char text[INET_ADDRSTRLEN];
+    int bits = bits_of(mask);
+    snprintf(network->name, sizeof(network->name), "%s", name);
+    if (bits > LAUNCHERS_BITS)
+        snprintf(network->open_mpi, sizeof(network->open_mpi), "%s", name);
+    else
+        snprintf(network->open_mpi, sizeof(network->open_mpi), "%s/%d", inet_ntop(AF_INET, &masked, text, sizeof(text)),
+                 bits);
+}
+
 static bool has_address(const struct ifaddrs *entry, in_addr_t wanted)
 {
     struct sockaddr_in address;
@@ -46,7 +61,6 @@ bool launchers_find_network(const char *address, struct launchers_network *netwo
     struct ifaddrs *all, *entry;
     struct sockaddr_in mask;
     struct in_addr wanted;
-    char text[INET_ADDRSTRLEN];
     *network = (struct launchers_network){.name = ""};
     if (inet_pton(AF_INET, address, &wanted) != 1 || getifaddrs(&all) < 0)
         return false;
@@ -54,10 +68,7 @@ bool launchers_find_network(const char *address, struct launchers_network *netwo
         entry = entry->ifa_next;
     if (entry) {
         memcpy(&mask, entry->ifa_netmask, sizeof(mask));
-        wanted.s_addr &= mask.sin_addr.s_addr;
-        snprintf(network->name, sizeof(network->name), "%s", entry->ifa_name);
-        snprintf(network->cidr, sizeof(network->cidr), "%s/%d", inet_ntop(AF_INET, &wanted, text, sizeof(text)),
-                 bits_of(mask.sin_addr.s_addr));
+        launchers_network_of(network, entry->ifa_name, wanted.s_addr, mask.sin_addr.s_addr);
     }
     freeifaddrs(all);
     return entry != NULL;
@@ -78,9 +89,9 @@ static void set_open_mpi(struct launchers *l, const struct wire_strs *given)
     set(l, given, "OMPI_MCA_hwloc_base_binding_policy", "none");
     set(l, given, "OMPI_MCA_odls_base_sigkill_timeout", "0"); /* else ranks that are told to end wait for a second */
     if (!environment_value(given, "OMPI_MCA_oob_tcp_if_exclude"))
-        set(l, given, "OMPI_MCA_oob_tcp_if_include", l->network.cidr);
+        set(l, given, "OMPI_MCA_oob_tcp_if_include", l->network.open_mpi);
     if (!environment_value(given, "OMPI_MCA_btl_tcp_if_exclude"))
-        set(l, given, "OMPI_MCA_btl_tcp_if_include", l->network.cidr);
+        set(l, given, "OMPI_MCA_btl_tcp_if_include", l->network.open_mpi);
     set(l, given, "PRTE_MCA_plm_ssh_agent", ELMER_BINDIR "/erun");
     set(l, given, "PRTE_MCA_prte_default_hostfile", l->slots);
     set(l, given, "PRTE_MCA_hwloc_default_binding_policy", "none");

@@ -3,17 +3,23 @@
 #ifndef RSD_SUP_LAUNCHERS_H
 #define RSD_SUP_LAUNCHERS_H
 
+#include <netinet/in.h>
 #include <stddef.h>
 
 #include "lib/wire/wire.h"
 #include "rsd/sup/environment.h"
 #include "rsd/sup/sup.h"
 
-enum { LAUNCHERS_SETTINGS = 24, LAUNCHERS_NAME = 16 /* of an interface, with its NUL */ };
-/* The interface of this host that has an address: its name, and its network as ADDRESS/BITS. */
-struct launchers_network {
-    char name[LAUNCHERS_NAME], cidr[32];
+enum {
+    LAUNCHERS_SETTINGS = 24,
+    LAUNCHERS_NAME = 16, /* of an interface, with its NUL */
+    LAUNCHERS_BITS = 30  /* a longer mask has no room for more than two hosts */
 };
+/* The interface of this host that has an address: its name, and what Open MPI gets for it, ADDRESS/BITS or the name. */
+struct launchers_network {
+    char name[LAUNCHERS_NAME], open_mpi[32];
+};
+void launchers_network_of(struct launchers_network *network, const char *name, in_addr_t address, in_addr_t mask);
 /* False: it has none with that IPv4 address. */
 bool launchers_find_network(const char *address, struct launchers_network *network);
 

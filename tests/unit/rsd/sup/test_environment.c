@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #include "rsd/config.h"
 #include "rsd/sup/environment.h"
+#include "rsd/sup/launchers.h"
 #include "rsd/sup/parameters.h"
 #include "rsd/sup/polling.h"
 #include "rsd/sup/helpers.h"
@@ -204,6 +206,24 @@ static void test_launchers(void **state)
     environment_free(environment);
 }
 
+static void test_a_mask_without_room(void **state)
+{
+    static const struct {
+        const char *mask, *open_mpi;
+    } cases[] = {{"255.255.255.0", "192.0.2.0/24"},
+                 {"255.255.255.252", "192.0.2.4/30"},
+                 {"255.255.255.254", "wg0"},
+                 {"255.255.255.255", "wg0"},
+                 {"0.0.0.0", "0.0.0.0/0"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct launchers_network network = {.name = ""};
+        launchers_network_of(&network, "wg0", inet_addr("192.0.2.7"), inet_addr(cases[i].mask));
+        assert_string_equal(network.name, "wg0");
+        assert_string_equal(network.open_mpi, cases[i].open_mpi);
+    }
+}
+
 static void test_launchers_of_the_user(void **state)
 {
     static const char *const given[] = {"ELMER_ADDRESS=127.0.0.1",
@@ -369,12 +389,13 @@ static void test_threads_of_the_user(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_helpers_load_nothing),     cmocka_unit_test(test_tasks_get_it_back),
-        cmocka_unit_test(test_where_programs_are_found), cmocka_unit_test(test_programs_of_helpers),
-        cmocka_unit_test(test_a_large_one_is_cheap),     cmocka_unit_test(test_threads_follow_the_processors),
-        cmocka_unit_test(test_threads_of_the_user),      cmocka_unit_test(test_launchers),
-        cmocka_unit_test(test_launchers_of_the_user),    cmocka_unit_test(test_launchers_of_a_file),
-        cmocka_unit_test(test_who_waits_leaves_it),      cmocka_unit_test(test_who_waits_as_the_user_says),
+        cmocka_unit_test(test_helpers_load_nothing),       cmocka_unit_test(test_tasks_get_it_back),
+        cmocka_unit_test(test_where_programs_are_found),   cmocka_unit_test(test_programs_of_helpers),
+        cmocka_unit_test(test_a_large_one_is_cheap),       cmocka_unit_test(test_threads_follow_the_processors),
+        cmocka_unit_test(test_threads_of_the_user),        cmocka_unit_test(test_launchers),
+        cmocka_unit_test(test_launchers_of_the_user),      cmocka_unit_test(test_launchers_of_a_file),
+        cmocka_unit_test(test_a_mask_without_room),        cmocka_unit_test(test_who_waits_leaves_it),
+        cmocka_unit_test(test_who_waits_as_the_user_says),
     };
     return cmocka_run_group_tests_name("environment", tests, NULL, NULL);
 }
