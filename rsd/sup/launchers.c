@@ -82,6 +82,19 @@ static void set(struct launchers *l, const struct wire_strs *given, const char *
         l->settings[l->count++] = (struct setting){name, value};
 }
 
+/* Open MPI 5's daemons, by today's name or that of Open MPI 4. */
+static bool chooses_network_of_prte(const struct wire_strs *given)
+{
+    static const char *const names[] = {"PRTE_MCA_prte_if_exclude", "PRTE_MCA_oob_tcp_if_include",
+                                        "PRTE_MCA_oob_tcp_if_exclude", "OMPI_MCA_oob_tcp_if_include",
+                                        "OMPI_MCA_oob_tcp_if_exclude"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (environment_value(given, names[i]))
+            return true;
+    }
+    return false;
+}
+
 static void set_open_mpi(struct launchers *l, const struct wire_strs *given)
 {
     set(l, given, "OMPI_MCA_plm_rsh_agent", ELMER_BINDIR "/erun");
@@ -96,6 +109,8 @@ static void set_open_mpi(struct launchers *l, const struct wire_strs *given)
     set(l, given, "PRTE_MCA_prte_default_hostfile", l->slots);
     set(l, given, "PRTE_MCA_hwloc_default_binding_policy", "none");
     set(l, given, "PRTE_MCA_odls_base_sigkill_timeout", "0");
+    if (!chooses_network_of_prte(given))
+        set(l, given, "PRTE_MCA_prte_if_include", l->network.open_mpi);
 }
 
 /* By either of hydra's two names; ours would go over the second. */

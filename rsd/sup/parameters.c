@@ -22,7 +22,10 @@ enum { PARAMETERS_FILE = 65536 /* bytes of a file that are read */ };
 
 static const struct {
     const char *variable, *parameter; /* ours; without "include" or "exclude" */
-} networks[] = {{"OMPI_MCA_btl_tcp_if_include", "btl_tcp_if_"}, {"OMPI_MCA_oob_tcp_if_include", "oob_tcp_if_"}};
+} networks[] = {{"OMPI_MCA_btl_tcp_if_include", "btl_tcp_if_"},
+                {"OMPI_MCA_oob_tcp_if_include", "oob_tcp_if_"},
+                {"PRTE_MCA_prte_if_include", "oob_tcp_if_"}, /* Open MPI 5 knows it by both */
+                {"PRTE_MCA_prte_if_include", "prte_if_"}};
 enum { NETWORKS = sizeof(networks) / sizeof(networks[0]) };
 
 /* [*text], without what does not fit; what is no file, or not for the user, is empty. */
@@ -78,11 +81,14 @@ void parameters_obey(char **environment, const struct wire_strs *given, const ch
 {
     static const char *const of_hosts[] = {"/etc/openmpi/openmpi-mca-params.conf",        /* Debian's */
                                            "/etc/openmpi-x86_64/openmpi-mca-params.conf", /* Fedora's */
-                                           "/etc/openmpi-aarch64/openmpi-mca-params.conf"};
+                                           "/etc/openmpi-aarch64/openmpi-mca-params.conf", "/etc/prte-mca-params.conf"};
+    static const char *const of_user[] = {".openmpi", ".prte"};
     bool set[NETWORKS] = {false};
     char path[4096];
-    if (snprintf(path, sizeof(path), "%s/.openmpi/mca-params.conf", home) < (int)sizeof(path))
-        look_at(path, set);
+    for (size_t i = 0; i < sizeof(of_user) / sizeof(of_user[0]); i++) {
+        if (snprintf(path, sizeof(path), "%s/%s/mca-params.conf", home, of_user[i]) < (int)sizeof(path))
+            look_at(path, set);
+    }
     for (size_t i = 0; i < sizeof(of_hosts) / sizeof(of_hosts[0]); i++)
         look_at(of_hosts[i], set);
     for (size_t i = 0; i < NETWORKS; i++) {

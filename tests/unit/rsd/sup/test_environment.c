@@ -186,6 +186,7 @@ static void test_launchers(void **state)
     assert_string_equal(value(environment, "OMPI_MCA_odls_base_sigkill_timeout"), "0");
     assert_string_equal(value(environment, "OMPI_MCA_btl_tcp_if_include"), "127.0.0.0/8");
     assert_string_equal(value(environment, "OMPI_MCA_oob_tcp_if_include"), "127.0.0.0/8");
+    assert_string_equal(value(environment, "PRTE_MCA_prte_if_include"), "127.0.0.0/8");
     assert_string_equal(value(environment, "HYDRA_LAUNCHER"), "rsh");
     assert_string_equal(value(environment, "HYDRA_LAUNCHER_EXEC"), ELMER_BINDIR "/erun");
     assert_string_equal(value(environment, "HYDRA_HOST_FILE"), "/t/hosts.count");
@@ -198,6 +199,7 @@ static void test_launchers(void **state)
         assert_null(value(environment, "HYDRA_IFACE"));
         assert_null(value(environment, "UCX_NET_DEVICES"));
         assert_null(value(environment, "OMPI_MCA_btl_tcp_if_include"));
+        assert_null(value(environment, "PRTE_MCA_prte_if_include"));
         assert_string_equal(value(environment, "HYDRA_LAUNCHER"), "rsh");
         environment_free(environment);
     }
@@ -246,6 +248,15 @@ static void test_launchers_of_the_user(void **state)
     assert_string_equal(value(environment, "I_MPI_HYDRA_BOOTSTRAP_EXEC"), "/x");
     assert_null(value(environment, "I_MPI_HYDRA_BOOTSTRAP"));
     environment_free(environment);
+    for (int i = 0; i < 2; i++) {
+        const char *const his[] = {"ELMER_ADDRESS=127.0.0.1",
+                                   i ? "OMPI_MCA_oob_tcp_if_exclude=docker0" : "PRTE_MCA_prte_if_exclude=docker0",
+                                   NULL};
+        environment = make(ROLE_COMMAND, his);
+        assert_null(value(environment, "PRTE_MCA_prte_if_include"));
+        assert_string_equal(value(environment, "OMPI_MCA_btl_tcp_if_include"), "127.0.0.0/8");
+        environment_free(environment);
+    }
     for (int i = 0; i < 2; i++) { /* which hydra reads second */
         const char *const second[] = {i ? "HYDRA_BOOTSTRAP_EXEC=/x" : "HYDRA_BOOTSTRAP=ssh", NULL};
         environment = make(ROLE_COMMAND, second);
@@ -256,7 +267,7 @@ static void test_launchers_of_the_user(void **state)
     }
 }
 
-/* What of the two networks is left where a user has this in his file: "btl", "oob", both, or nothing. */
+/* What of the three networks is left where a user has this in his file: "btl", "oob" and "prte", or some of them. */
 static const char *left(const char *dir, const char *text, const char *const *given)
 {
     static char said[16];
@@ -271,8 +282,9 @@ static const char *left(const char *dir, const char *text, const char *const *gi
     if (text)
         assert_true(scratch_put(dir, ".openmpi/mca-params.conf", text));
     parameters_obey(environment, &strs, dir);
-    snprintf(said, sizeof(said), "%s%s", value(environment, "OMPI_MCA_btl_tcp_if_include") ? "btl" : "",
-             value(environment, "OMPI_MCA_oob_tcp_if_include") ? "oob" : "");
+    snprintf(said, sizeof(said), "%s%s%s", value(environment, "OMPI_MCA_btl_tcp_if_include") ? "btl" : "",
+             value(environment, "OMPI_MCA_oob_tcp_if_include") ? "oob" : "",
+             value(environment, "PRTE_MCA_prte_if_include") ? "prte" : "");
     assert_string_equal(value(environment, "OMPI_MCA_hwloc_base_binding_policy"), "none");
     assert_string_equal(value(environment, "UCX_NET_DEVICES"), "lo");
     for (size_t i = 0; all[i]; i++)
@@ -290,22 +302,26 @@ static void test_launchers_of_a_file(void **state)
     (void)state;
     assert_non_null(scratch_dir(dir));
     assert_true(scratch_mkdir(dir, ".openmpi"));
-    assert_string_equal(left(dir, NULL, given), "btloob");
-    assert_string_equal(left(dir, "", given), "btloob");
-    assert_string_equal(left(dir, "# x\nbtl = tcp\n  btl_tcp_if_exclude\t= docker0", given), "oob");
+    assert_string_equal(left(dir, NULL, given), "btloobprte");
+    assert_string_equal(left(dir, "", given), "btloobprte");
+    assert_string_equal(left(dir, "# x\nbtl = tcp\n  btl_tcp_if_exclude\t= docker0", given), "oobprte");
     assert_string_equal(left(dir, "oob_tcp_if_include=eth1\nbtl_tcp_if_exclude=lo\n", given), "");
     assert_string_equal(left(dir, "#btl_tcp_if_exclude = lo\nbtl_tcp_if_excluded = 1\nbtl_tcp_if = 2\n", given),
-                        "btloob");
-    assert_string_equal(left(dir, "btl_tcp_if_exclude = docker0\n", his), "btloob"); /* that is his */
+                        "btloobprte");
+    assert_string_equal(left(dir, "btl_tcp_if_exclude = docker0\n", his), "btloobprte"); /* that is his */
+    assert_string_equal(left(dir, "prte_if_exclude = docker0\n", given), "btloob");
+    assert_true(scratch_mkdir(dir, ".prte") && scratch_put(dir, ".prte/mca-params.conf", "prte_if_include = eth1\n"));
+    assert_string_equal(left(dir, "", given), "btloob");
+    assert_true(scratch_put(dir, ".prte/mca-params.conf", ""));
     assert_non_null(long_file);
     memset(long_file, '\n', 200000);
     snprintf(long_file + 199960, 40, "btl_tcp_if_exclude = lo\n");
-    assert_string_equal(left(dir, long_file, given), "btloob");
+    assert_string_equal(left(dir, long_file, given), "btloobprte");
     free(long_file);
     snprintf(path, sizeof(path), "%s/.openmpi/mca-params.conf", dir);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0); /* nobody waits for what comes there */
-    assert_string_equal(left(dir, NULL, given), "btloob");
+    assert_string_equal(left(dir, NULL, given), "btloobprte");
 }
 
 /* What is set, by name; NULL: it is not. */
