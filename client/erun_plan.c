@@ -5,6 +5,7 @@
  *
  * It is the second form if the first word that is no option is a host of the job, and none of the first form's options
  * was given. So `erun ws2 date` is ssh's, as every program that takes an ssh writes it, and `erun date` is a command.
+ * Options of the first form behind the host would have no effect: they are refused, with what to write.
  */
 #include "config.h"
 
@@ -344,6 +345,28 @@ static void join(struct erun_plan *plan, char **argv, int argc)
     plan->argv = &plan->line;
 }
 
+/* As ssh has -n without a value, one with a number is ours here, too. */
+static int refuse_own(const struct options *o, const char *host)
+{
+    char number[32] = "";
+    if (o->host)
+        return usage_error("%s is a host, and --host %s another: write erun --host %s COMMAND", host, o->host, o->host);
+    if (o->each)
+        return usage_error("%s says where, and so does --each: write erun --each COMMAND", host);
+    if (o->has_rank)
+        return usage_error("%s says where, and so does --rank: write erun --rank %llu COMMAND", host,
+                           (unsigned long long)o->rank);
+    if (o->has_number)
+        snprintf(number, sizeof(number), " -n %llu", (unsigned long long)o->number);
+    return usage_error("%s behind a host is no option of ssh: write erun%s%s --host %s COMMAND",
+                       o->has_number ? number + 1 : "--mpi", o->mpi ? " --mpi=pmi1" : "", number, host);
+}
+
+static bool is_own(const struct options *o)
+{
+    return o->host || o->has_rank || o->each || o->has_number || o->mpi;
+}
+
 static int plan_ssh(struct erun_plan *plan, const struct erun_job *job, struct options *o, char **argv, int argc,
                     int at, bool terminal)
 {
@@ -357,6 +380,8 @@ static int plan_ssh(struct erun_plan *plan, const struct erun_job *job, struct o
     result = options_read(plan, o, argv, argc, &at);
     if (result >= 0)
         return result;
+    if (is_own(o))
+        return refuse_own(o, host_of(job, host));
     if (o->user && !is_own_user(o->user))
         return usage_error("processes of a job run as its user: not as %s", o->user);
     plan->like_ssh = true;
@@ -393,7 +418,7 @@ int erun_plan_read(struct erun_plan *plan, const struct erun_job *job, int argc,
     result = options_read(plan, &o, argv, argc, &at);
     if (result >= 0 || plan->help || plan->version)
         return result;
-    own = o.host || o.has_rank || o.each || o.has_number || o.mpi;
+    own = is_own(&o);
     if (at >= argc)
         return usage_error("there is no command");
     if (!own && names_host(job, argv[at])) {

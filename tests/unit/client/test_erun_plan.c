@@ -142,6 +142,25 @@ static void test_as_ssh(void **state)
     refuse("-o");
 }
 
+/* Which would have no effect there. What launchers write behind a host has. */
+static void test_own_behind_a_host(void **state)
+{
+    (void)state;
+    refuse("ws2 -n 4 ./a");
+    refuse("ws2 -n4 ./a");
+    refuse("ws2 --nprocs 4 ./a");
+    refuse("-x ws2 -q -n 4 ./a");
+    refuse("ws2 --host ws1 a");
+    refuse("ws2 --rank 1 a");
+    refuse("ws2 --each a");
+    refuse("ws2 --mpi=pmi1 a");
+    refuse("ws2 -n 2 --mpi=pmi1 a");
+    expect("ws2 -x -n a -n 4", "ws2:0.- shell noinput|a -n 4"); /* the command's */
+    expect("-n ws2 -q a --each", "ws2:0.- shell noinput|a --each");
+    expect("ws2 -- -n 4", "ws2:0.- shell|-n 4");
+    expect("ws2 --pty a", "ws2:0.- shell pty|a");
+}
+
 /* Whose first word may have been meant as a host. */
 static void test_bare(void **state)
 {
@@ -199,10 +218,8 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_form),
-        cmocka_unit_test(test_as_ssh),
-        cmocka_unit_test(test_bare),
-        cmocka_unit_test(test_the_job),
+        cmocka_unit_test(test_own_form), cmocka_unit_test(test_as_ssh),  cmocka_unit_test(test_own_behind_a_host),
+        cmocka_unit_test(test_bare),     cmocka_unit_test(test_the_job),
     };
     return cmocka_run_group_tests_name("erun_plan", tests, setup, teardown);
 }
