@@ -58,27 +58,29 @@ static uint32_t own_rank(void)
     return PAGE_NO_RANK;
 }
 
-static bool take(struct page_slot *slot, int32_t before)
+static bool change(struct page_slot *slot, int32_t before, int32_t pid)
 {
-    return __atomic_compare_exchange_n(&slot->pid, &before, (int32_t)getpid(), false, __ATOMIC_RELAXED,
-                                       __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(&slot->pid, &before, pid, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* A free one; or of a process that has been killed. */
+/* Who was killed could not do so, and would count as one who waits for as long as the job lasts. */
+static void free_slots_of_dead(struct page *page)
+{
+    for (size_t i = 0; i < PAGE_SLOTS; i++) {
+        int32_t pid = __atomic_load_n(&page->slots[i].pid, __ATOMIC_RELAXED);
+        if (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH && change(&page->slots[i], pid, 0))
+            __atomic_fetch_sub(&page->head.processes, 1, __ATOMIC_RELAXED);
+    }
+}
+
 static struct page_slot *find_slot(struct page *page)
 {
-    for (int of_dead = 0; of_dead < 2; of_dead++) {
-        for (size_t i = 0; i < PAGE_SLOTS; i++) {
-            struct page_slot *slot = &page->slots[i];
-            int32_t pid = __atomic_load_n(&slot->pid, __ATOMIC_RELAXED);
-            if ((pid != 0) != (of_dead != 0) || (of_dead && (pid < 0 || kill(pid, 0) == 0 || errno != ESRCH)))
-                continue;
-            if (!take(slot, pid))
-                continue;
-            if (!of_dead)
-                __atomic_fetch_add(&page->head.processes, 1, __ATOMIC_RELAXED);
-            return slot;
-        }
+    free_slots_of_dead(page);
+    for (size_t i = 0; i < PAGE_SLOTS; i++) {
+        if (!change(&page->slots[i], 0, (int32_t)getpid()))
+            continue;
+        __atomic_fetch_add(&page->head.processes, 1, __ATOMIC_RELAXED);
+        return &page->slots[i];
     }
     return NULL;
 }

@@ -119,15 +119,22 @@ static void test_work_is_not_counted(void **state)
     drop_page(page);
 }
 
+static pid_t dead_pid(void)
+{
+    pid_t dead = fork();
+    if (dead == 0)
+        _exit(0);
+    assert_int_equal(waitpid(dead, NULL, 0), dead);
+    return dead;
+}
+
 /* The slots of processes that were killed are taken, those of others are not. */
 static void test_slots_of_the_dead(void **state)
 {
     struct page *page = make_page(0);
-    pid_t dead = fork();
+    pid_t dead = dead_pid();
     (void)state;
-    if (dead == 0)
-        _exit(0);
-    assert_int_equal(waitpid(dead, NULL, 0), dead);
+    page->head.processes = PAGE_SLOTS;
     for (size_t i = 0; i < PAGE_SLOTS; i++)
         page->slots[i].pid = i == 17 ? dead : getpid();
     (void)yield_number_of("poll", true, NULL, NULL);
@@ -138,6 +145,25 @@ static void test_slots_of_the_dead(void **state)
     page->slots[17].rounds = 0;
     assert_true(yield_number_of("poll", true, NULL, NULL) >= YIELD_SLEPT); /* nothing is free: it does without */
     assert_int_equal(page->slots[17].rounds, 0);
+    drop_page(page);
+}
+
+/* Nor do they count as processes that wait, though there are free slots. */
+static void test_the_dead_do_not_count(void **state)
+{
+    struct page *page = make_page(1);
+    unsigned rounds, us;
+    char text[256];
+    (void)state;
+    page->head.processes = 3;
+    page->slots[0].pid = page->slots[7].pid = dead_pid();
+    page->slots[3].pid = getpid();
+    assert_int_equal(yield_run("yields", true, NULL, NULL, text, sizeof(text)), 0);
+    assert_int_equal(sscanf(text, "%u %u", &rounds, &us), 2);
+    if (rounds < (yield_clock_is_slow ? 3 : 5)) /* two processors for two */
+        fail_msg("it yields each %u rounds, %u us", rounds, us);
+    assert_int_equal(page->head.processes, 1);
+    assert_true(page->slots[0].pid == 0 && page->slots[7].pid == 0 && page->slots[3].pid == getpid());
     drop_page(page);
 }
 
@@ -171,6 +197,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rounds_are_counted),
         cmocka_unit_test(test_work_is_not_counted),
         cmocka_unit_test(test_slots_of_the_dead),
+        cmocka_unit_test(test_the_dead_do_not_count),
         cmocka_unit_test(test_what_is_no_page),
         SLOW(test_who_is_alone_does_not_sleep),
         SLOW(test_a_wait_makes_way),
