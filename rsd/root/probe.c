@@ -98,6 +98,7 @@ static void v1_cpu_group(char *group, size_t size)
     fclose(file);
 }
 
+/* A filter of system calls is no proof: rsd-spawn.service has one in any case, without io_uring. */
 static void explain(int error, char *why, size_t size)
 {
     enum { CAP_SYS_NICE_BIT = 23 };
@@ -114,8 +115,8 @@ static void explain(int error, char *why, size_t size)
                  strerror(error));
     else if (status_value("Seccomp", value, sizeof(value)) && strcmp(value, "0") != 0)
         snprintf(why, size,
-                 "real-time scheduling is refused (%s) by a system call filter: look for RestrictRealtime= or "
-                 "SystemCallFilter= in the unit",
+                 "real-time scheduling is refused (%s): look for RestrictRealtime= or SystemCallFilter= in the unit, "
+                 "and for limits of the container or kernel that rsd runs in",
                  strerror(error));
     else
         snprintf(why, size,

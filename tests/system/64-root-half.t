@@ -28,7 +28,8 @@ is 'and cannot get one' "$(status_of "$net" NoNewPrivs)" 1
 for pid in "$rsd" "$net" $(on 1 pgrep -x elmer-tickets); do
     is "and a filter of system calls ($(status_of "$pid" Name))" "$(status_of "$pid" Seccomp)" 2
 done
-is 'what jobs are born of has none' "$(status_of "$spawn" Seccomp)" 0
+is 'what jobs are born of has that of its unit' "$(status_of "$spawn" Seccomp)" 2
+is 'which does not take set-user-id programs from them' "$(status_of "$spawn" NoNewPrivs)" 0
 for pid in "$rsd" "$net" "$spawn"; do
     # Units of a build with sanitizers have no such limit (tests/lab); what sets its own has it there, too.
     like "a process above all jobs ends when it spins for 5 s ($pid)" "$(on 1 awk '/realtime timeout/ { print $4 }' "/proc/$pid/limits")" "^(5000000${sanitized:+|unlimited})\$"
@@ -83,6 +84,21 @@ out_of() { # SCRIPT: what it prints as a job of alice
 }
 is 'no capability in any set' "$(out_of 'grep -E "^Cap(Inh|Prm|Eff|Amb)" /proc/self/status | cut -f2 | sort -u')" 0000000000000000
 is 'set-user-id programs work as in a shell' "$(out_of 'grep NoNewPrivs /proc/self/status | cut -f2')" 0
+is 'no io_uring, as on a kernel without it: its threads go round the cpuset of a job' "$(out_of 'python3 -c "import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+for number in 425, 426, 427: # io_uring_setup, _enter, _register
+    print(libc.syscall(number, 0, 0, 0, 0, 0, 0), errno.errorcode.get(ctypes.get_errno()))"' | sort -u)" '-1 ENOSYS'
+# Refused by the controller, or taken back by the sweep of each second.
+is 'and other processors than its own until the next sweep at most' "$(out_of 'python3 -c "import os, time
+own = os.sched_getaffinity(0)
+try:
+    os.sched_setaffinity(0, range(os.cpu_count()))
+except OSError:
+    pass
+end = time.monotonic() + 10
+while os.sched_getaffinity(0) != own and time.monotonic() < end:
+    time.sleep(0.1)
+print(len(own), os.sched_getaffinity(0) == own)"')" '1 True'
 is 'the groups of a login' "$(out_of 'id -G')" "$(as alice 1 id -G)"
 is 'three descriptors' "$(out_of 'python3 -c "import os
 for f in range(200):
