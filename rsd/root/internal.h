@@ -74,7 +74,8 @@ struct walk {
 struct job_process {
     uint32_t number;
     enum job_role role;
-    pid_t pid; /* 0: not running */
+    pid_t pid;             /* 0: not running */
+    unsigned rank_changes; /* of the job, when its start was passed on */
     bool exited, acknowledged;
     int exit_status, signal;
 };
@@ -139,6 +140,7 @@ struct root_job {
     bool told_alone;         /* what they were told last */
     struct order_ranks told; /* to the supervisor */
     bool told_any;
+    unsigned rank_changes; /* how often rank or CPUs have changed */
     struct boost boost;
     int64_t sweep_ms, sweep_step_ms;
     int64_t scan_ms, news_ms; /* next scan for new tasks; when there was one */
@@ -344,8 +346,9 @@ void ranks_apply_all(struct root *root);
 void ranks_new(struct root *root, struct root_job *job);
 void ranks_settle(struct root *root); /* when the walks of an order are done: say so, and open what waits for it */
 struct sched_target ranks_target(const struct root *root, const struct root_job *job);
-void ranks_tell(struct root *root, struct root_job *job); /* the supervisor: of processes to come */
-void ranks_process(struct root *root, struct root_job *job, pid_t pid);
+void ranks_tell(struct root *root, struct root_job *job);               /* the supervisor: of processes to come */
+void ranks_process(struct root *root, struct root_job *job, pid_t pid); /* reads all of its group */
+void ranks_started(struct root_job *job, const struct job_process *process);
 void ranks_prune_helpers(struct root_job *job);
 void ranks_look(struct root_job *job); /* tell its processes whether it is alone; and the answer is how they wait */
 void ranks_look_again(struct root_job *job); /* if it is not as it was told */

@@ -53,6 +53,7 @@ void ranks_tell(struct root *root, struct root_job *job)
     tell_supervisor(job, &message);
     job->told = ranks;
     job->told_any = true;
+    job->rank_changes++;
 }
 
 static bool is_alone(const struct root_job *job)
@@ -158,6 +159,7 @@ void ranks_apply_all(struct root *root)
             (!job->walked && job->walk.why != WALK_ORDER)) {
             walk_begin(job, WALK_ORDER);
             plan_soon(job, now);
+            job->rank_changes++;
         }
     }
     weights_apply(root, false);
@@ -188,6 +190,15 @@ void ranks_process(struct root *root, struct root_job *job, pid_t pid)
     if (is_live(job))
         sched_process(&job->group, pid, &target, &count);
     walks_charge(root, walks_payer(root, job, true), before);
+}
+
+/* Its supervisor has given it the rank that it knew of (sup/process.c). If that has changed since the start was passed
+ * on, a walk may have gone past it before. To look for it at once would read all of its group, as often as its user
+ * starts something; the sweeps are paid for. */
+void ranks_started(struct root_job *job, const struct job_process *process)
+{
+    if (process->rank_changes != job->rank_changes)
+        plan_soon(job, mono_ms(mono_now()));
 }
 
 /* A walk that is under way finds them as well. */

@@ -185,7 +185,7 @@ static void heard_started(struct root *root, struct root_job *job, const struct 
         process->pid = (pid_t)message->u.started.pid;
         if (process->role != ROLE_COMMAND)
             job_helper_add(job, process->pid);
-        ranks_process(root, job, process->pid); /* an order may have come while it was being born */
+        ranks_started(job, process);
     }
     tell(root, message);
 }

@@ -158,6 +158,7 @@ static void do_start(struct root *root, struct root_job *job, const struct wire_
     role_by_name(start->role, &role);
     if (process->pid == 0 && !process->exited)
         process->role = role;
+    process->rank_changes = job->rank_changes;
     tell_held(job, true);
     tell_supervisor(job, message);
     if (!job->waits)

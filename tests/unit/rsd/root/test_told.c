@@ -109,24 +109,38 @@ static void test_pong(void **state)
     assert_string_equal(heard(), "l+");
 }
 
-/* Whether it is alone goes with the start, before its process runs, and again if an order has come meanwhile. */
-static void test_alone(void **state)
+static void start(uint64_t process)
 {
     const char *command[] = {"/bin/true"};
     uint64_t cpus[] = {0};
-    struct wire_message start = {.type = WIRE_start}, waits = {.type = WIRE_waits};
-    (void)state;
+    struct wire_message message = {.type = WIRE_start};
+    message.u.start.job = JOB;
+    message.u.start.attempt = 1;
+    message.u.start.process = process;
+    message.u.start.role = "command";
+    message.u.start.dir = message.u.start.output = message.u.start.errors = "/";
+    message.u.start.argv = (struct wire_strs){command, 1};
+    message.u.start.cpus = (struct wire_uints){cpus, 1};
+    verbs_run(&root, &message);
+}
+
+static void open_job(void)
+{
     CPU_SET(0, &root.cpus);
     CPU_SET(0, &job->cpus);
     job_move(job, JOB_OPEN);
-    start.u.start.job = waits.u.waits.job = JOB;
-    start.u.start.attempt = waits.u.waits.attempt = 1;
-    start.u.start.role = "command";
-    start.u.start.dir = start.u.start.output = start.u.start.errors = "/";
-    start.u.start.argv = (struct wire_strs){command, 1};
-    start.u.start.cpus = (struct wire_uints){cpus, 1};
+}
+
+/* Whether it is alone goes with the start, before its process runs, and again if an order has come meanwhile. */
+static void test_alone(void **state)
+{
+    struct wire_message waits = {.type = WIRE_waits};
+    (void)state;
+    open_job();
+    waits.u.waits.job = JOB;
+    waits.u.waits.attempt = 1;
     waits.u.waits.polls = "";
-    verbs_run(&root, &start);
+    start(0);
     assert_false(channel_wants_write(&job->supervisor));
     assert_string_equal(heard(), "sl+");
     job->lowest = false;
@@ -135,8 +149,48 @@ static void test_alone(void **state)
     assert_string_equal(heard(), "l-");
     from_supervisor(&waits);
     assert_string_equal(heard(), ""); /* its order tells it from now on */
-    verbs_run(&root, &start);
+    start(0);
     assert_string_equal(heard(), "s");
+}
+
+static int64_t charged(void)
+{
+    int64_t sum = 0;
+    for (enum payer payer = 0; payer < PAYER_COUNT; payer++)
+        sum += root.paying[payer].charged_ns;
+    return sum;
+}
+
+/* Whether it is looked for soon. */
+static bool started(uint64_t process)
+{
+    const int64_t never = INT64_MAX, before = charged();
+    struct wire_message message = {.type = WIRE_started};
+    message.u.started.job = JOB;
+    message.u.started.attempt = 1;
+    message.u.started.process = process;
+    message.u.started.pid = (uint64_t)getpid();
+    job->sweep_ms = never;
+    from_supervisor(&message);
+    assert_int_equal(charged(), before); /* nobody has read its group */
+    return job->sweep_ms < never;
+}
+
+/* Who started with the rank that the job still has is looked for by nobody, however often that happens. */
+static void test_started(void **state)
+{
+    (void)state;
+    open_job();
+    ranks_tell(&root, job);
+    start(0);
+    assert_false(started(0));
+    start(1);
+    job->lowest = false; /* an order while it is being born */
+    ranks_tell(&root, job);
+    assert_true(started(1));
+    start(2);
+    ranks_tell(&root, job); /* says the same, so nothing has changed */
+    assert_false(started(2));
 }
 
 int main(void)
@@ -145,6 +199,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_held, up, down),
         cmocka_unit_test_setup_teardown(test_pong, up, down),
         cmocka_unit_test_setup_teardown(test_alone, up, down),
+        cmocka_unit_test_setup_teardown(test_started, up, down),
     };
     return cmocka_run_group_tests_name("told", tests, NULL, NULL);
 }
