@@ -195,6 +195,8 @@ struct root {
     int signal_fd, reaper_fd;
     int groups_fd; /* directory of the jobs' groups */
     char groups[4096];
+    int scope_fd;         /* where the answer will be whether the scope is being stopped; -1: nobody asks */
+    uint64_t scope_job;   /* the job that it was asked for */
     unsigned controllers; /* that the jobs' groups have: see controllers.h */
     char users[4096];     /* where users' own groups are; "": not known */
     unsigned watchers;    /* of elmer-escapes that have ended */
@@ -285,6 +287,7 @@ void tmp_settle(struct root *root); /* a job has ended: can it be now? */
 
 /* open.c */
 void open_new(struct root *root, const struct wire_message *message, const cpu_set_t *cpus);
+void open_answered(struct root *root); /* after POLLIN on scope_fd */
 
 /* starts.c: what jobs cost that begin and end */
 void starts_init(struct root *root);

@@ -22,6 +22,36 @@ static void place_is_gone(struct root *root)
     root->status = 1;
 }
 
+/* Whether the scope is being stopped systemd knows, and this loop must not wait for that. */
+static void ask_for_place(struct root *root, uint64_t job)
+{
+    if (root->scope_fd >= 0) /* it is being asked */
+        return;
+    root->scope_fd = scope_ask(root->config);
+    root->scope_job = job;
+    if (root->scope_fd == -ENOENT)
+        place_is_gone(root);
+    else if (root->scope_fd < 0)
+        log_notice("job %" PRIu64 " is not opened now: systemd cannot be asked about elmer-jobs.scope: %s", job,
+                   strerror(-root->scope_fd));
+}
+
+void open_answered(struct root *root)
+{
+    char stops = 0;
+    ssize_t got = read(root->scope_fd, &stops, 1);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    close(root->scope_fd);
+    root->scope_fd = -1;
+    if (got == 1 && !stops)
+        place_is_gone(root);
+    else
+        log_notice("job %" PRIu64 " is not opened now: %s", root->scope_job,
+                   got == 1 ? "elmer-jobs.scope is being stopped"
+                            : "systemd does not say whether elmer-jobs.scope is being stopped");
+}
+
 static int make_group(struct root *root, struct root_job *job, struct err *err)
 {
     int result = group_open(root->groups_fd, job->name, true, &job->group, err);
@@ -52,10 +82,7 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
     struct root_job *job;
     int result;
     if (!scope_holds(root->groups_fd)) {
-        if (scope_stops(root->config))
-            log_notice("job %" PRIu64 " is not opened now: elmer-jobs.scope is being stopped", open->job);
-        else
-            place_is_gone(root);
+        ask_for_place(root, open->job);
         return; /* it is sent again */
     }
     job = job_add(root, open->job, (uint32_t)open->attempt);

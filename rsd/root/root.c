@@ -2,9 +2,9 @@
  *
  * It acts on verbs from the network half (verbs.c), messages of supervisors (supervisors.c), empty groups (ending.c)
  * and deadlines. Nothing here waits: no disk but for the supervisor's program, which stays in memory because the keeper
- * of the scope is one, no D-Bus after the start, no name service, no process in SCHED_OTHER; it runs in SCHED_FIFO
- * above every job. It acts only on jobs that it has opened or adopted, by (job, attempt); groups, sockets and
- * directories are named by it alone, never by a message.
+ * of the scope is one, no D-Bus after the start but in a child (scope.c), no name service, no process in SCHED_OTHER;
+ * it runs in SCHED_FIFO above every job. It acts only on jobs that it has opened or adopted, by (job, attempt); groups,
+ * sockets and directories are named by it alone, never by a message.
  *
  * A job with a lease ends without a verb when elmer is not heard for too long (host_lease.c).
  *
@@ -37,7 +37,7 @@
 #include "rsd/root/root.h"
 #include "rsd/root/watcher.h"
 
-enum { FIXED_FDS = 5, WATCHER_MS = 1000, WATCHER_LATER_MS = 60000, WATCHERS_IN_VAIN = 3 };
+enum { FIXED_FDS = 6, WATCHER_MS = 1000, WATCHER_LATER_MS = 60000, WATCHERS_IN_VAIN = 3 };
 
 static void stop(struct root *root, int status)
 {
@@ -89,6 +89,7 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
                           .signal_fd = -1,
                           .reaper_fd = -1,
                           .groups_fd = -1,
+                          .scope_fd = -1,
                           .spawn_fd = -1,
                           .watcher_fd = -1,
                           .tmp_fd = -1};
@@ -137,6 +138,8 @@ static void root_fini(struct root *root)
         close(root->tmp_fd);
     if (root->groups_fd >= 0)
         close(root->groups_fd);
+    if (root->scope_fd >= 0)
+        close(root->scope_fd);
     if (root->spawn_fd >= 0)
         close(root->spawn_fd);
     if (root->watcher_fd >= 0)
@@ -332,6 +335,7 @@ static nfds_t fill_fds(const struct root *root, struct pollfd *fds)
     fds[2] = (struct pollfd){.fd = root->reaper_fd, .events = POLLIN};
     fds[3] = (struct pollfd){.fd = root->tickets && root->tickets->unit ? root->tickets->fd : -1, .events = POLLIN};
     fds[4] = (struct pollfd){.fd = root->spawn_is_unit ? root->spawn_fd : -1, .events = POLLIN};
+    fds[5] = (struct pollfd){.fd = root->scope_fd, .events = POLLIN};
     for (size_t i = 0; i < root->job_count; i++) {
         const struct root_job *job = root->jobs[i];
         bool ending = job->state == JOB_TERMINATING || job->state == JOB_KILLING;
@@ -423,6 +427,8 @@ static int turn(struct root *root, struct pollfd *fds)
         stop(root, 1);
     if (fds[4].revents) /* it says nothing by itself */
         spawn_ended(root);
+    if (fds[5].revents)
+        open_answered(root);
     join_net_due(root, now);
     net_events(root, &fds[0]);
     ranks_sweep(root, now);

@@ -1,5 +1,5 @@
-/* scope.h - the place for the groups of jobs. The only user of D-Bus, and only when rsd starts or the scope has gone.
- */
+/* scope.h - the place for the groups of jobs. The only user of D-Bus: when rsd starts, and in a child when the scope's
+ * keeper has gone. */
 #ifndef RSD_SCOPE_H
 #define RSD_SCOPE_H
 
@@ -21,7 +21,10 @@ void scope_lend_no_more(int root_fd, unsigned lent);
 /* false: the place has gone, or its keeper has, which is how a scope that is being stopped begins to go. */
 bool scope_holds(int root_fd);
 /* Is that so because it is being stopped? It may take systemd long, and a service ordered behind it does not start
- * before. Asked by the bus that is open to everybody; without one: no. */
-bool scope_stops(const struct rsd_config *config);
+ * before. A child asks, by the bus that is open to everybody, because that takes as long as the other side likes.
+ * Returns a descriptor on which the answer will be, one byte, 1: yes; 0: no, or there is no bus; its end alone: none
+ * has come in time. The caller closes it. -ENOENT: there is nobody to ask, so: no; another -errno: it cannot be asked.
+ */
+int scope_ask(const struct rsd_config *config);
 
 #endif

@@ -423,10 +423,10 @@ void place_say(const struct root *root, bool log)
     FUZZ_CHECK(root->groups_fd >= 0, "says what is missing in no place");
 }
 
-bool scope_stops(const struct rsd_config *config)
+int scope_ask(const struct rsd_config *config)
 {
     FUZZ_CHECK(config->rundir[0], "no configuration");
-    return true; /* or it would end */
+    return -EAGAIN; /* else it would end */
 }
 
 bool scope_holds(int root_fd)
