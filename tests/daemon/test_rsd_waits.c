@@ -86,8 +86,10 @@ static void test_hopeless(void **state)
 {
     (void)state;
     ends_with_2("[rsd]\nmode = fast\nminimum_uid = x\n", ":2: mode = fast", ":3: minimum_uid = x"); /* all is told */
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("skipped: only root gets as far as that\n");
         skip();
+    }
     ends_with_2("[rsd]\nuser = root\n", "the network half must not be", "user = root");
 }
 
@@ -108,8 +110,10 @@ static void test_waits(void **state)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int notices = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), status;
     (void)state;
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("skipped: only root gets as far as that\n");
         skip();
+    }
     char name[] = "/tmp/elmer-rsd-notify-XXXXXX";
     assert_non_null(scratch_dir(name));
     snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", name);

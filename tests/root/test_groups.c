@@ -103,8 +103,10 @@ static bool kind_is(const char *expected)
 
 static void need_top(void)
 {
-    if (top < 0)
+    if (top < 0) {
+        print_message("skipped: %s\n", geteuid() == 0 ? "cannot make groups here" : "only root can make groups");
         skip();
+    }
 }
 
 static void test_processes_go_to_the_leaf(void **state)
@@ -180,8 +182,10 @@ static void test_a_group_of_the_old_kind_is_healed(void **state)
 {
     (void)state;
     need_top();
-    if (!(on_offer() & CONTROLLER_CPUSET))
+    if (!(on_offer() & CONTROLLER_CPUSET)) {
+        print_message("skipped: no controller cpuset here\n");
         skip();
+    }
     assert_int_equal(mkdirat(top, "keeper", 0755), 0);
     put_in();
     assert_int_equal(group_write(top, "cgroup.subtree_control", "+cpuset"), 0);

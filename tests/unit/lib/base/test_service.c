@@ -265,8 +265,10 @@ static void another_user_does_not(void **state)
     struct err err = ERR_INIT;
     pid_t pid;
     (void)state;
-    if (getuid() != 0)
-        skip(); /* cannot be another user */
+    if (getuid() != 0) {
+        print_message("skipped: only root can be another user\n");
+        skip();
+    }
     pid = fork();
     if (pid == 0) {
         char byte;
