@@ -1,17 +1,20 @@
 /* gaps.c - how long the kernel kept a CPU from real time, seen by a bystander.
  *
- * gaps CPU SECONDS
+ * gaps CPU
  * Wakes every few milliseconds at a rank above all else there, and counts by how much it is late: in the gaps of the
  * throttle, or while a fair server has its turn. These are not always as long as they are set: gaps of 50 ms have
- * lasted 113 on a virtual machine. Prints microseconds.
+ * lasted 113 on a virtual machine. Prints the microseconds so far for each line that it gets; ends with its input.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
+#include <poll.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { STEP_NS = 4000000, LATE_NS = 2000000, RANK = 98 };
 
@@ -22,14 +25,24 @@ static int64_t now_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+/* Has anybody asked? false: nobody will any more. */
+static bool asked(bool *now)
+{
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    char line;
+    *now = poll(&in, 1, 0) > 0;
+    return !*now || read(STDIN_FILENO, &line, 1) == 1;
+}
+
 int main(int argc, char **argv)
 {
     const struct sched_param param = {.sched_priority = RANK};
-    int64_t kept_ns = 0, end, next;
+    int64_t kept_ns = 0, next;
     cpu_set_t cpu;
+    bool now;
 
-    if (argc != 3) {
-        fputs("usage: gaps CPU SECONDS\n", stderr);
+    if (argc != 2) {
+        fputs("usage: gaps CPU\n", stderr);
         return 2;
     }
     CPU_ZERO(&cpu);
@@ -39,8 +52,11 @@ int main(int argc, char **argv)
         return 1;
     }
     next = now_ns();
-    end = next + atoi(argv[2]) * INT64_C(1000000000);
-    while (next < end) {
+    while (asked(&now)) {
+        if (now) {
+            printf("%" PRId64 "\n", kept_ns / 1000);
+            (void)fflush(stdout);
+        }
         next += STEP_NS;
         const struct timespec until = {.tv_sec = next / 1000000000, .tv_nsec = next % 1000000000};
         (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
@@ -50,6 +66,5 @@ int main(int argc, char **argv)
             next += late_ns;
         }
     }
-    printf("%" PRId64 "\n", kept_ns / 1000);
     return 0;
 }
