@@ -30,6 +30,7 @@
 #include "rsd/root/limits.h"
 #include "rsd/root/sched.h"
 #include "rsd/root/spawn.h"
+#include "rsd/root/v1.h"
 
 struct begin {
     int rsd; /* who has connected */
@@ -83,6 +84,7 @@ static int make_all(void *data, struct err *err)
     struct begin *begin = data;
     struct err why = ERR_INIT;
     int result = prepare_plans(&begin->plan.config, err);
+    v1_leave("/proc");
     if (result == 0)
         result = rsd_begin(&begin->plan.config, &begin->plan.facts, err);
     if (result < 0)

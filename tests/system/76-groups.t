@@ -8,7 +8,7 @@ lab_up 1 --elmer 'allocator = v1' --elmer 'levels = 4'
 install_programs
 all=1
 [ "$LAB" = lab ] || all=${ELMER_TEST_FULL:-}
-scope=/sys/fs/cgroup/$jobs_scope
+scope=$(on 1 awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/$jobs_scope # where controllers are in v1 it is beside them
 at() { on 1 sh -c 'cd "$1" && eval "$2"' - "$scope" "$1"; } # COMMANDS, in the scope's directory
 
 # ---- as they are made ----
@@ -53,6 +53,8 @@ job=$(submit alice --hosts ws1 -o /dev/null 1 /home/testjob --work-us 1000 --wai
 wait_for 10 'a job runs' running "$job"
 processes() { at "xargs <$job.1/job/cgroup.procs"; }
 before=$(processes)
+is 'no limit of what it was born of holds for it, where controllers are in cgroup v1' \
+    "$(on 1 sed -nE '/^[0-9]+:([^:]*,)?(memory|devices|pids)(,[^:]*)?:.*rsd-spawn/p' "/proc/${before%% *}/cgroup")" ''
 unchanged() { [ "$(processes)" = "$before" ] && running "$job"; }
 serves() { # another job runs to its end
     local id

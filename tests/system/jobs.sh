@@ -51,7 +51,7 @@ running() { is_state "$1" running; }
 left_of() { # ID: processes, groups and directories of the job on all nodes
     local k
     for ((k = 1; k <= nodes; k++)); do
-        on "$k" sh -c 'ls -d /sys/fs/cgroup/'"$jobs_scope"'/$1.* /run/elmer-rsd/jobs/$1.* /run/elmer-rsd/sup/$1.* 2>/dev/null
+        on "$k" sh -c 'ls -d /sys/fs/cgroup/'"$jobs_scope"'/$1.* /sys/fs/cgroup/unified/'"$jobs_scope"'/$1.* /run/elmer-rsd/jobs/$1.* /run/elmer-rsd/sup/$1.* 2>/dev/null
             grep -lz "^ELMER_JOB_ID=$1\$" /proc/[0-9]*/environ 2>/dev/null' - "$1"
     done
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/log.h"
 #include "rsd/root/controllers.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/group.h"
@@ -23,6 +24,7 @@
 #include "rsd/root/order.h"
 #include "rsd/root/scope.h"
 #include "rsd/root/tmpdir.h"
+#include "rsd/root/v1.h"
 #include "tests/unit/scratch.h"
 
 /* ---- where cgroup2 is ---- */
@@ -304,6 +306,39 @@ static void test_settling_moves_processes(void **state)
     close(dir);
 }
 
+static void is_left(const char *cgroup, const char *memory, const char *devices, const char *tasks)
+{
+    put("self/cgroup", cgroup);
+    put("mem/cgroup.procs", "");
+    put("dev/cgroup.procs", "");
+    put("pids/cgroup.procs", "");
+    v1_leave(root);
+    assert_true(holds("mem/cgroup.procs", memory) && holds("dev/cgroup.procs", devices) &&
+                holds("pids/cgroup.procs", tasks));
+}
+
+static void test_groups_of_v1_are_left(void **state)
+{
+    char mounts[1000];
+    (void)state;
+    log_open("test", LOG_LEVEL_ERROR);
+    make("self");
+    make("mem");
+    make("dev");
+    make("pids");
+    snprintf(mounts, sizeof(mounts),
+             "40 31 0:37 / %s/mem rw - cgroup cgroup rw,memory\n41 31 0:38 / %s/dev rw shared:9 - cgroup cgroup "
+             "rw,net_cls,devices\n42 31 0:39 /outer %s/pids rw - cgroup cgroup rw,pids\n43 31 0:40 / %s/pids rw - "
+             "cgroup2 cgroup2 rw,pids\n",
+             root, root, root, root);
+    put("self/mountinfo", mounts);
+    is_left("0::/system.slice/a.service\n", "", "", "");
+    is_left("5:memory:/\n4:net_cls,devices:/\n1:name=systemd:/memory\n0::/a\n", "", "", "");
+    is_left("5:memory:/a\n4:net_cls,devices:/a\n0::/a\n", "0", "0", "");
+    is_left("6:memory_x,xmemory,mem:/a\n4:devices,net_cls:/a\n", "", "0", "");
+    is_left("3:pids:/outer/a\nmemory\n:\n", "", "", ""); /* its top is not to be seen */
+}
+
 static void test_place_holds_with_its_keeper(void **state)
 {
     int dir = make_group_files("domain\n", "", "");
@@ -351,6 +386,7 @@ int main(void)
         cmocka_unit_test(test_what_is_lacking),
         cmocka_unit_test_setup_teardown(test_what_turns_the_group_is_taken_back, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_settling_moves_processes, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_groups_of_v1_are_left, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_place_holds_with_its_keeper, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_more_than, make_root, remove_root),
     };
