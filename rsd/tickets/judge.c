@@ -68,6 +68,12 @@ static bool mark(struct judge *judge, const struct ticket_ask *ask, const struct
     return true;
 }
 
+/* By its key: a host that was installed anew has its earlier one's name, and whoever has the earlier disk that key. */
+static bool is_own(const struct judge *judge, const struct ticket *ticket)
+{
+    return memcmp(ticket->key, judge->trust.own, sizeof(ticket->key)) == 0;
+}
+
 static enum ticket_refusal judge_open(struct judge *judge, const struct ticket_ask *ask, const struct ticket *ticket)
 {
     enum ticket_refusal why = ticket_check_chain(ticket, &judge->trust);
@@ -76,7 +82,7 @@ static enum ticket_refusal judge_open(struct judge *judge, const struct ticket_a
         ticket_keys_trust(judge->keys, &judge->trust);
         why = ticket_check_chain(ticket, &judge->trust);
     }
-    if (why == TICKET_GOOD && strcmp(ticket->host, judge->trust.own_host) != 0 &&
+    if (why == TICKET_GOOD && !is_own(judge, ticket) &&
         !(ticket_is_among(judge->hosts, ticket->host) && ticket_is_among(judge->users, ticket->user)))
         why = TICKET_NOT_VOUCHED;
     if (why == TICKET_GOOD)
@@ -148,8 +154,7 @@ void judge(struct judge *judge, struct ticket_ask *ask, const char *bytes, struc
         why = ask->verb == TICKET_ASK_OPEN ? judge_open(judge, ask, &ticket) : judge_start(judge, ask, &ticket);
     if (why == TICKET_GOOD && ask->verb == TICKET_ASK_OPEN && !grant(judge, ask))
         why = TICKET_NOT_RECORDED;
-    *verdict = (struct ticket_verdict){.why = why,
-                                       .ours = why == TICKET_GOOD && strcmp(ticket.host, judge->trust.own_host) == 0};
+    *verdict = (struct ticket_verdict){.why = why, .ours = why == TICKET_GOOD && is_own(judge, &ticket)};
     snprintf(verdict->name, sizeof(verdict->name), "%s", ticket_refusal_name(why));
     snprintf(verdict->text, sizeof(verdict->text), "%s", ticket_refusal_text(why));
 }

@@ -150,6 +150,12 @@ static int judge_stranger(const struct desk_believes *believes, const struct pas
     return result == -EPERM ? -EINVAL : result < 0 ? -EAGAIN : 0; /* he may be known in a moment */
 }
 
+/* By its key: an earlier host of the same name is another one. */
+static bool is_own(const struct ticket_keys *keys, const struct pass *pass)
+{
+    return memcmp(pass->key, keys->key, sizeof(pass->key)) == 0;
+}
+
 static int believe(struct ticket_keys *keys, const struct desk_believes *believes, const char *text, struct pass *pass,
                    struct err *err)
 {
@@ -159,7 +165,7 @@ static int believe(struct ticket_keys *keys, const struct desk_believes *believe
     ticket_keys_trust(keys, &trust);
     if (why == TICKET_GOOD)
         why = pass_check_chain(pass, &trust);
-    if (why == TICKET_GOOD && strcmp(pass->host, keys->host) != 0 &&
+    if (why == TICKET_GOOD && !is_own(keys, pass) &&
         !(ticket_is_among(believes->hosts, pass->host) && ticket_is_among(believes->users, pass->user)))
         why = TICKET_NOT_VOUCHED;
     if (why == TICKET_GOOD)
@@ -175,7 +181,7 @@ int desk_pass_check(struct ticket_keys *keys, const struct desk_believes *believ
 {
     struct pass pass;
     int result = believe(keys, believes, text, &pass, err);
-    return result == 0 && strcmp(pass.host, keys->host) != 0 ? judge_stranger(believes, &pass, err) : result;
+    return result == 0 && !is_own(keys, &pass) ? judge_stranger(believes, &pass, err) : result;
 }
 
 int desk_pass_trust(struct ticket_keys *keys, const struct desk_believes *believes, const char *text, struct err *err)

@@ -90,14 +90,14 @@ static const char *own_name(void)
     return entry->pw_name;
 }
 
-/* Passes of ws2, which the CA has certified as it has ws1. */
-static void sign_as_ws2(struct pass *pass, char text[PASS_TEXT_MAX + 1])
+/* Passes of another host, which the CA has certified as it has ws1. */
+static void sign_as(const char *host, struct pass *pass, char text[PASS_TEXT_MAX + 1])
 {
     uint8_t key[TICKET_KEY_BYTES], secret[TICKET_KEY_BYTES];
     uint8_t bytes[TICKET_BYTES_MAX];
-    snprintf(pass->host, sizeof(pass->host), "ws2");
+    snprintf(pass->host, sizeof(pass->host), "%s", host);
     assert_true(ticket_key_create(secret, key));
-    assert_true(ticket_sign_bytes(ca_secret, bytes, ticket_certified_bytes("ws2", key, bytes), pass->certificate));
+    assert_true(ticket_sign_bytes(ca_secret, bytes, ticket_certified_bytes(host, key, bytes), pass->certificate));
     assert_true(pass_sign(pass, key, secret));
     pass_encode(pass, text);
 }
@@ -112,7 +112,7 @@ static void who_is_denied_has_nothing_done_here(void **state)
     (void)state;
     snprintf(pass.user, sizeof(pass.user), "%s", own_name());
     certify_key();
-    sign_as_ws2(&pass, pass_text);
+    sign_as("ws2", &pass, pass_text);
     question.u.pass_check.pass = pass_text;
     assert_int_equal(ask(&question, text), WIRE_error);
     assert_non_null(strstr(text, "from other hosts are refused (deny_users in rsd.conf)"));
@@ -121,9 +121,10 @@ static void who_is_denied_has_nothing_done_here(void **state)
     question.type = WIRE_pass_check;
     pass.looks = true;
     pass.attempt = 0;
-    sign_as_ws2(&pass, pass_text);
+    sign_as("ws2", &pass, pass_text);
     assert_int_equal(ask(&question, text), WIRE_error);
-    snprintf(pass.host, sizeof(pass.host), "ws1");
+    sign_as("ws1", &pass, pass_text); /* before it was installed anew */
+    assert_int_equal(ask(&question, text), WIRE_error);
     assert_true(pass_sign(&pass, desk_keys.key, desk_keys.secret));
     pass_encode(&pass, pass_text);
     assert_int_equal(ask(&question, text), WIRE_done); /* he could do it without */
@@ -138,7 +139,7 @@ static void others_have(void **state)
     (void)state;
     snprintf(pass.user, sizeof(pass.user), "%s", own_name());
     certify_key();
-    sign_as_ws2(&pass, pass_text);
+    sign_as("ws2", &pass, pass_text);
     question.u.pass_check.pass = pass_text;
     assert_int_equal(ask(&question, text), WIRE_done);
     question.type = WIRE_pass_trust;
