@@ -25,7 +25,7 @@
 #include "rsd/root/internal.h"
 #include "rsd/root/root.h"
 
-enum { ENTRIES_READ = 4 * MAX_JOBS }; /* of sup/, where other files are, too */
+enum { ENTRIES_READ = 5 * MAX_JOBS }; /* of sup/, where other files are, too */
 
 static int reach(const struct sockaddr_un *address)
 {

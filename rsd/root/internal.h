@@ -89,6 +89,7 @@ struct root_job {
     bool has_helpers;                /* its launcher gives the command some */
     char *ticket;                    /* NULL: none */
     bool ticket_begun;               /* it counts as used on this host */
+    size_t ticket_cpus;              /* that it was opened with first: it gets no more; 0: not known, or no ticket */
     bool local;                      /* it was submitted on this host */
     bool asked_lists, asked_account; /* what its supervisor is finding out, see admission.h ... */
     char asked[256];                 /* ... about this user */
@@ -327,6 +328,10 @@ void lease_forget(const struct root *root, const struct root_job *job);
 
 /* tickets.c: is what is asked what the job's user has asked for? */
 bool tickets_let_open(const struct root *root, const struct wire_open *open, struct err *err);
+/* A job that is here already, on so many processors. */
+bool tickets_let_open_again(const struct root *root, const struct root_job *job, size_t cpus, struct err *err);
+bool tickets_within(const struct root_job *job, size_t cpus);
+void tickets_bound(const struct root *root, struct root_job *job); /* to those that it has, if it has no bound yet */
 /* Good: the ticket is used from now on. */
 bool tickets_let_start(const struct root *root, const struct root_job *job, const struct wire_start *start,
                        struct err *err);

@@ -89,7 +89,8 @@ static void take_item(struct root *root, struct root_job *job)
     job->ranked = true;
     job->level = item->level;
     job->lowest = item->lowest;
-    if (item->ncpus > 0 && cpus_from_list(item->cpus, item->ncpus, &cpus) && cpus_within(&cpus, &root->cpus)) {
+    if (item->ncpus > 0 && tickets_within(job, item->ncpus) && cpus_from_list(item->cpus, item->ncpus, &cpus) &&
+        cpus_within(&cpus, &root->cpus)) {
         job->cpus = cpus;
         job->ncpus = item->ncpus;
     }

@@ -1,6 +1,11 @@
 /* tickets.c - tickets and jobs: what the root half asks elmer-tickets before anything runs (rsd/tickets/judge.c). The
  * ticket of a job is kept beside its supervisor's socket, so that it is judged the same when rsd has started again.
  *
+ * How many processors a job may have here is judged once, by its first open, because from its first process on a ticket
+ * counts as used. So that number is its bound, whatever a later open, an order or a start says. It is kept beside the
+ * ticket, in a file of its own that an older rsd does not look at; a job of such a one has no bound until it is opened
+ * again.
+ *
  * With tickets = accept a job that has no ticket runs as before, and so does one whose ticket is signed with a key that
  * this host does not know: it, or the signing host, has not joined since there are tickets. All else is refused. A job
  * that was here before, without ticket, goes on in any case. */
@@ -18,6 +23,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/base/str.h"
 #include "lib/ticket/ticket.h"
 #include "rsd/root/internal.h"
 
@@ -78,11 +84,51 @@ bool tickets_let_open(const struct root *root, const struct wire_open *open, str
            refuse(root, open->job, "", verdict, err);
 }
 
+bool tickets_within(const struct root_job *job, size_t cpus)
+{
+    return !job->ticket || job->ticket_cpus == 0 || cpus <= job->ticket_cpus;
+}
+
+static bool check_cpus(const struct root *root, const struct root_job *job, size_t cpus, const char *what,
+                       struct err *err)
+{
+    static const struct ticket_verdict more = {.why = TICKET_TOO_MANY_PROCESSORS,
+                                               .name = "too-many-processors",
+                                               .text = "it was opened here on fewer processors"};
+    return tickets_within(job, cpus) || refuse(root, job->id, what, &more, err);
+}
+
+bool tickets_let_open_again(const struct root *root, const struct root_job *job, size_t cpus, struct err *err)
+{
+    return check_cpus(root, job, cpus, "", err);
+}
+
 /* ---- kept with the job ---- */
 
-static void file_name(const struct root *root, const struct root_job *job, char *path, size_t size)
+static void file_name(const struct root *root, const struct root_job *job, const char *kind, char *path, size_t size)
 {
-    snprintf(path, size, "%s/sup/%s.ticket", root->config->rundir, job->name);
+    snprintf(path, size, "%s/sup/%s.%s", root->config->rundir, job->name, kind);
+}
+
+static int keep_cpus(const struct root *root, const struct root_job *job)
+{
+    char path[200], text[24];
+    int fd, result = 0, length = snprintf(text, sizeof(text), "%zu", job->ticket_cpus);
+    file_name(root, job, "cpus", path, sizeof(path));
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, text, (size_t)length) != length)
+        result = fd < 0 ? -errno : -EIO;
+    if (fd >= 0)
+        close(fd);
+    return result;
+}
+
+void tickets_bound(const struct root *root, struct root_job *job)
+{
+    if (!job->ticket || job->ticket_cpus > 0)
+        return;
+    job->ticket_cpus = job->ncpus;
+    (void)keep_cpus(root, job); /* else the next root half learns it from the next open, as this one has */
 }
 
 int tickets_keep(const struct root *root, struct root_job *job, const char *ticket)
@@ -93,14 +139,15 @@ int tickets_keep(const struct root *root, struct root_job *job, const char *tick
     if (!root->tickets || root->tickets->opening.why != TICKET_GOOD)
         return 0; /* it counts for nothing here */
     job->local = job->local && root->tickets->opening.ours;
-    file_name(root, job, path, sizeof(path));
+    file_name(root, job, "ticket", path, sizeof(path));
     job->ticket = strdup(ticket);
+    job->ticket_cpus = job->ncpus;
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (!job->ticket || fd < 0 || write(fd, ticket, (size_t)size) != size)
         result = !job->ticket ? -ENOMEM : fd < 0 ? -errno : -EIO;
     if (fd >= 0)
         close(fd);
-    return result;
+    return result == 0 ? keep_cpus(root, job) : result;
 }
 
 /* A newline behind the ticket: this job has used it. The record of the host says of the ticket only that one has. */
@@ -111,7 +158,7 @@ void tickets_begun(const struct root *root, struct root_job *job)
     if (!job->ticket || job->ticket_begun)
         return;
     job->ticket_begun = true;
-    file_name(root, job, path, sizeof(path));
+    file_name(root, job, "ticket", path, sizeof(path));
     fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || write(fd, "\n", 1) != 1)
         log_warning("job=%s: cannot record that its ticket was used: %s", job->name, strerror(errno));
@@ -119,21 +166,35 @@ void tickets_begun(const struct root *root, struct root_job *job)
         close(fd);
 }
 
+static void recall_cpus(const struct root *root, struct root_job *job)
+{
+    struct err none = ERR_INIT;
+    char path[200], *text = NULL;
+    uint64_t cpus;
+    file_name(root, job, "cpus", path, sizeof(path));
+    if (file_read(AT_FDCWD, path, 24, &text, &none) == 0 && str_to_u64(text, &cpus))
+        job->ticket_cpus = (size_t)cpus;
+    free(text);
+}
+
 void tickets_recall(const struct root *root, struct root_job *job)
 {
     struct err none = ERR_INIT;
     char path[200];
-    file_name(root, job, path, sizeof(path));
+    file_name(root, job, "ticket", path, sizeof(path));
     if (!root->tickets || file_read(AT_FDCWD, path, TICKET_TEXT_MAX + 1, &job->ticket, &none) < 0)
         return;
     job->ticket_begun = strchr(job->ticket, '\n') != NULL;
     job->ticket[strcspn(job->ticket, "\n")] = 0;
+    recall_cpus(root, job);
 }
 
 void tickets_forget(const struct root *root, struct root_job *job)
 {
     char path[200];
-    file_name(root, job, path, sizeof(path));
+    file_name(root, job, "cpus", path, sizeof(path));
+    unlink(path);
+    file_name(root, job, "ticket", path, sizeof(path));
     unlink(path); /* also one that nobody could judge any more */
     free(job->ticket);
     job->ticket = NULL;
@@ -166,6 +227,8 @@ bool tickets_let_start(const struct root *root, const struct root_job *job, cons
     struct ticket_verdict verdict;
     if (!job->ticket)
         return true; /* judged when it was opened */
+    if (!check_cpus(root, job, start->cpus.count, "a process of ", err))
+        return false;
     snprintf(tmpdir, sizeof(tmpdir), "%s/jobs/%s", root->config->rundir, job->name);
     role_by_name(start->role, &role);
     asked.role = role == ROLE_DAEMON ? TICKET_DAEMON : role == ROLE_AGENT ? TICKET_AGENT : TICKET_COMMAND;

@@ -41,7 +41,8 @@ static bool is_user_name(const char *name)
     return true;
 }
 
-/* CPUs that are not ours are left out when it is applied (ranks.c): they may have been ours when the job came. */
+/* CPUs that are not ours, or are more than its ticket is for, are left out when it is applied (ranks.c): they may have
+ * been ours when the job came. */
 static bool check_order(const struct root *root, const struct root_job *job, const struct wire_message *message,
                         struct err *err)
 {
@@ -87,7 +88,7 @@ static bool check_open(const struct root *root, const struct root_job *job, cons
     else if (!job && job_count_live(root) >= MAX_JOBS)
         err_set(err, -1, "%s has %d jobs already", root->config->name, MAX_JOBS);
     else
-        return job || tickets_let_open(root, open, err);
+        return job ? tickets_let_open_again(root, job, open->cpus.count, err) : tickets_let_open(root, open, err);
     return false;
 }
 
@@ -139,6 +140,7 @@ static void do_open(struct root *root, struct root_job *job, const struct wire_m
     }
     job->cpus = cpus; /* an adopted job has none yet */
     job->ncpus = open->cpus.count;
+    tickets_bound(root, job);
     job->open_asked = true;
     job->open_id = message->id;
     job->open_generation = open->generation;

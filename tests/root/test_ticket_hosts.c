@@ -1,14 +1,16 @@
 /* test_ticket_hosts.c - what the administrator of a host has to say: whose tickets are believed there, and when they
- * are required. */
+ * are required; and that a job keeps there what it was opened with. */
 #include "config.h"
 
 #include "tests/root/ticket_bed.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "rsd/root/cpus.h"
 #include "tests/unit/scratch.h"
 
 /* Another host of this cluster: its key is certified by the same CA. */
@@ -102,11 +104,93 @@ static void jobs_go_on_when_tickets_come_and_go(void **state)
     assert_int_equal(lines_of("ran"), 4);
 }
 
+/* ---- processors ---- */
+
+static uint64_t some[3];
+
+/* Of a host with fewer the same one again: what counts is how many are named. */
+static struct wire_uints cpus(size_t count)
+{
+    uint64_t list[CPU_SETSIZE];
+    cpu_set_t mine;
+    size_t there;
+    assert_int_equal(sched_getaffinity(0, sizeof(mine), &mine), 0);
+    there = cpus_to_list(&mine, list);
+    for (size_t i = 0; i < count; i++)
+        some[i] = list[i % there];
+    return (struct wire_uints){some, count};
+}
+
+static void ordered_to(uint64_t generation, size_t count)
+{
+    struct wire_order_entry entry = {.job = 1, .attempt = 1, .level = 0, .lowest = true, .cpus = cpus(count)};
+    struct wire_message order = {.type = WIRE_order}, answer;
+    order.u.order.generation = generation;
+    order.u.order.entries.items = &entry;
+    order.u.order.entries.count = 1;
+    rig_send(&rig, &order);
+    rig_expect(&rig, WIRE_ordered, WAIT_MS, &answer);
+    wire_message_fini(&answer);
+}
+
+/* Its ticket is for two, of which elmer has given it one here. */
+static void a_job_gets_no_more_processors_than_it_was_opened_with(void **state)
+{
+    static const char *sleeper[] = {"/bin/sleep", "100"};
+    struct wire_submit submit = submission();
+    struct wire_message open, start, answer;
+    cpu_set_t its;
+    char path[200];
+    pid_t pid;
+    (void)state;
+    submit.command = STRS(sleeper);
+    submit.each = true;
+    sign(&submit);
+    opened(1, 1, text);
+    open = open_of(1, 1, text);
+    open.u.open.cpus = cpus(2);
+    expect_refusal(&open, TICKET_TOO_MANY_PROCESSORS);
+    start = start_of(1, 1);
+    start.u.start.argv = STRS(sleeper);
+    start.u.start.cpus = cpus(2);
+    not_started(&start, TICKET_TOO_MANY_PROCESSORS);
+    start.u.start.cpus = cpus(1);
+    rig_send(&rig, &start);
+    pid = rig_started(&rig);
+    assert_int_equal(sched_getaffinity(0, sizeof(its), &its), 0);
+    assert_int_equal(sched_setaffinity(pid, sizeof(its), &its), 0); /* as its user may, until it is looked at */
+    ordered_to(1, 2);
+    assert_int_equal(sched_getaffinity(pid, sizeof(its), &its), 0);
+    assert_int_equal(CPU_COUNT(&its), 1);
+    rig_root_kill(&rig, SIGKILL);
+    rig_root_start(&rig);
+    start.u.start.process = 1;
+    start.u.start.cpus = cpus(2);
+    not_started(&start, TICKET_TOO_MANY_PROCESSORS);
+    open.u.open.cpus = cpus(2);
+    expect_refusal(&open, TICKET_TOO_MANY_PROCESSORS);
+    opened(1, 1, text);
+    rig_root_kill(&rig, SIGKILL);
+    snprintf(path, sizeof(path), "%s/run/sup/1.1.cpus", rig.dir); /* a job of an rsd of before */
+    assert_int_equal(unlink(path), 0);
+    rig_root_start(&rig);
+    open.u.open.cpus = cpus(2);
+    rig_send(&rig, &open);
+    rig_expect(&rig, WIRE_opened, WAIT_MS, &answer);
+    wire_message_fini(&answer);
+    assert_true(is_there("1.1.cpus"));
+    open.u.open.cpus = cpus(3);
+    expect_refusal(&open, TICKET_TOO_MANY_PROCESSORS);
+    ended(1, 1);
+    rig_until(!is_there("1.1.cpus"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_host_that_is_not_believed_is_refused, up, down),
         cmocka_unit_test_setup_teardown(jobs_go_on_when_tickets_come_and_go, up, down),
+        cmocka_unit_test_setup_teardown(a_job_gets_no_more_processors_than_it_was_opened_with, up, down),
     };
     int possible = rig_possible();
     if (possible != 0)

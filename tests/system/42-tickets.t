@@ -38,6 +38,7 @@ hostile on
 wait_for 20 'the hostile network half has asked for everything' finished_cases all
 for case in 'without a ticket:missing' "for a user who did not submit:other-user" "with another's uid:other-user" 'cut short:garbled' \
     'one digit changed:forged' 'as another kind of job:other-launcher' 'on more processors:too-many-processors' 'with memory that was not asked for:other-memory' \
+    'opened once more, on more processors:too-many-processors' 'a process on more processors:too-many-processors' \
     'changed argument:other-command' 'LD_PRELOAD:other-environment' 'a variable less:other-environment' \
     'other value of a variable of ours:added-variable' 'other directory:other-place' 'other umask:other-place' \
     'other output:other-output' 'a rank more:no-such-rank' "a virtual machine's daemon:other-helper" \

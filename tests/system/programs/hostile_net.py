@@ -68,13 +68,13 @@ def open_job(s, job, ticket, attempt=1, uid=None, user='alice', pvm='false', cpu
 
 
 def start(s, job, command=COMMAND, environment=(), drop=0, process=0, directory=DIR, output='out', umask=18, role='command',
-          capture='false'):
+          capture='false', cpus=None):
     global number
     number += 1
     given = GIVEN[drop:] + ['ELMER_RANK=%d' % process, 'ELMER_JOB_NAME=x'] if not environment else list(environment)
     got = ask(s, '{"type":"start","id":%d,"job":%d,"attempt":1,"process":%d,"role":"%s","argv":%s,"environment":%s,"dir":"%s",'
               '"output":"%s","errors":"%s","truncate":false,"capture":%s,"umask":%d,"cpus":[%s]}'
-              % (number, job, process, role, command, texts(given), directory, output, output, capture, umask, processor),
+              % (number, job, process, role, command, texts(given), directory, output, output, capture, umask, cpus or processor),
               'exited', 'start_failed')
     return field(got, 'text') if field(got, 'type') == 'start_failed' else 'exited ' + field(got, 'exit_status', '')
 
@@ -130,6 +130,8 @@ def everything(s, ticket):
     if knows_memory:
         say('with memory that was not asked for', open_job(s, 1, ticket, memory=1 << 30))
     say('opened', open_job(s, 1, ticket))
+    say('opened once more, on more processors', open_job(s, 1, ticket, cpus=processor + ',' + processor))
+    say('a process on more processors', start(s, 1, cpus=processor + ',' + processor))
     say('changed argument', start(s, 1, command='["/bin/sh","-c","echo evil >>ran"]'))
     say('LD_PRELOAD', start(s, 1, environment=GIVEN + ['LD_PRELOAD=/tmp/evil.so']))
     say('a variable less', start(s, 1, drop=1))
