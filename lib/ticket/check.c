@@ -296,7 +296,8 @@ enum ticket_refusal ticket_check_start(const struct ticket *t, const struct tick
         return TICKET_OTHER_PLACE;
     if (!same(t->environment, asked.environment))
         return TICKET_OTHER_ENVIRONMENT;
-    if (!variables_are_ours(t, start) || !has_index(t, start))
+    if (!variables_are_ours(t, start) || !has_index(t, start) ||
+        (t->helpers && !helpers_variables_are_there(start->environment, start->role)))
         return TICKET_ADDED_VARIABLE;
     return has_line(t, start) ? TICKET_GOOD : TICKET_OTHER_LINE;
 }

@@ -79,6 +79,26 @@ static bool is_below(const char *path, const char *dir)
            strspn(name, WORD_CHARACTERS "/") == strlen(name);
 }
 
+static size_t times(struct ticket_list environment, const char *name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < environment.count; i++)
+        count += variable_value(environment.items[i], name) != NULL;
+    return count;
+}
+
+/* The master says where its socket is before the agent is started. An elmer that has started again does not know it any
+ * more: then couriers find it in PVM_TMP. */
+bool helpers_variables_are_there(struct ticket_list environment, enum ticket_role role)
+{
+    static const char *const always[] = {"PVM_TMP", "PVM_WD", "PVM_RSH", "PVMDLOGMAX"};
+    const size_t sockets = times(environment, "PVMSOCK");
+    for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+        if (times(environment, always[i]) != 1)
+            return false;
+    return role == TICKET_DAEMON ? sockets == 0 : role == TICKET_AGENT ? sockets == 1 : sockets <= 1;
+}
+
 bool helpers_value_fits(const char *entry, const char *dir, const char *tmpdir)
 {
     const char *value;

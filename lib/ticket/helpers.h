@@ -11,5 +11,8 @@ bool helpers_agent_fits(struct ticket_list argv, const char *dir);
 bool helpers_variable(const char *entry);
 /* False: one of these with a value that Elmer never gives it. tmpdir: of the job, on this host. */
 bool helpers_value_fits(const char *entry, const char *dir, const char *tmpdir);
+/* They are there, each once, as Elmer sets them: without them PVM has values of its own, such as /tmp for the place of
+ * its sockets, and a remote shell. */
+bool helpers_variables_are_there(struct ticket_list environment, enum ticket_role role);
 
 #endif

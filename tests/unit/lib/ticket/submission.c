@@ -11,9 +11,20 @@
 
 const char *const command[3] = {"sim", "-n", "100"};
 const char *const given[3] = {"PATH=/usr/bin", "LANG=C", "ELMER_RANK=7"};
-const char *const at_start[7] = {"PATH=/usr/bin",           "LANG=C",       "ELMER_JOB_ID=12",
-                                 "ELMER_JOB_NAME=s",        "ELMER_RANK=1", "ELMER_HOSTS=ws1:ws2",
-                                 "ELMER_SUBMIT_DIR=/home/a"};
+/* The first AT_START of any job; PVMSOCK is the last, as daemons have none. */
+enum { AT_START = 7 };
+const char *const at_start[12] = {"PATH=/usr/bin",
+                                  "LANG=C",
+                                  "ELMER_JOB_ID=12",
+                                  "ELMER_JOB_NAME=s",
+                                  "ELMER_RANK=1",
+                                  "ELMER_HOSTS=ws1:ws2",
+                                  "ELMER_SUBMIT_DIR=/home/a",
+                                  "PVM_TMP=/run/elmer-rsd/jobs/12.1",
+                                  "PVM_WD=/home/a",
+                                  "PVM_RSH=/bin/false",
+                                  "PVMDLOGMAX=1000000",
+                                  "PVMSOCK=/run/elmer-rsd/jobs/12.1/pvmtmp.1"};
 
 void certify(struct cluster *c, const char *host)
 {
@@ -49,13 +60,13 @@ void make(const struct cluster *c, struct ticket *t, bool pvm)
     assert_true(ticket_sign(t, c->secret));
 }
 
-struct ticket_start start_of(void)
+struct ticket_start start_of(bool helpers)
 {
     return (struct ticket_start){.job = 12,
                                  .role = TICKET_COMMAND,
                                  .process = 1,
                                  .argv = LIST(command),
-                                 .environment = LIST(at_start),
+                                 .environment = {at_start, helpers ? sizeof(at_start) / sizeof(*at_start) : AT_START},
                                  .dir = "/home/a",
                                  .output = "s-12.1.out",
                                  .errors = "s-12.1.out",

@@ -12,7 +12,7 @@
 
 #define assert_why(got, wanted) assert_string_equal(ticket_refusal_name(got), ticket_refusal_name(wanted))
 
-extern const char *const command[3], *const given[3], *const at_start[7];
+extern const char *const command[3], *const given[3], *const at_start[12];
 
 struct cluster {
     uint8_t authority[TICKET_KEY_BYTES], authority_secret[TICKET_KEY_BYTES];
@@ -24,6 +24,7 @@ void cluster_init(struct cluster *c);
 void certify(struct cluster *c, const char *host); /* as the CA does */
 
 void make(const struct cluster *c, struct ticket *t, bool pvm);
-struct ticket_start start_of(void);
+/* A command of it; with helpers as one of a virtual machine. */
+struct ticket_start start_of(bool helpers);
 
 #endif

@@ -59,7 +59,7 @@ static void a_command_is_started_as_it_was_asked_for(void **state)
 {
     struct cluster c;
     static struct ticket t;
-    struct ticket_start start = start_of();
+    struct ticket_start start = start_of(false);
     (void)state;
     cluster_init(&c);
     make(&c, &t, false);
@@ -77,7 +77,7 @@ static void another_argument_is_refused(void **state)
     static const char *const other[] = {"sim", "-n", "101"}, *const joined[] = {"sim", "-n100"};
     struct cluster c;
     static struct ticket t;
-    struct ticket_start start = start_of();
+    struct ticket_start start = start_of(false);
     (void)state;
     cluster_init(&c);
     make(&c, &t, false);
@@ -93,10 +93,23 @@ static void another_argument_is_refused(void **state)
 static enum ticket_refusal with_variable(const struct ticket *t, const char *more, bool instead)
 {
     const char *all[16] = {more};
-    struct ticket_start start = start_of();
+    struct ticket_start start = start_of(t->helpers);
     size_t count = 1;
     for (size_t i = instead; i < start.environment.count; i++)
         all[count++] = start.environment.items[i];
+    start.environment = (struct ticket_list){all, count};
+    return ticket_check_start(t, &start);
+}
+
+/* In the place of the variable of that name. */
+static enum ticket_refusal with_value(const struct ticket *t, const char *entry)
+{
+    const char *all[16] = {entry};
+    struct ticket_start start = start_of(t->helpers);
+    size_t count = 1;
+    for (size_t i = 0; i < start.environment.count; i++)
+        if (strncmp(start.environment.items[i], entry, strcspn(entry, "=") + 1) != 0)
+            all[count++] = start.environment.items[i];
     start.environment = (struct ticket_list){all, count};
     return ticket_check_start(t, &start);
 }
@@ -151,8 +164,10 @@ static void what_elmer_adds_has_values_of_its_own(void **state)
     (void)state;
     cluster_init(&c);
     make(&c, &t, true);
-    all_give(&t, LIST(good), TICKET_GOOD);
-    all_give(&t, LIST(bad), TICKET_ADDED_VARIABLE);
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        assert_why(with_value(&t, good[i]), TICKET_GOOD);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_why(with_value(&t, bad[i]), TICKET_ADDED_VARIABLE);
 }
 
 /* Names of hosts and numbers are what they are called: they go into host files, and into lines of scripts. */
@@ -235,28 +250,28 @@ static void another_place_or_file_is_refused(void **state)
 {
     struct cluster c;
     static struct ticket t;
-    struct ticket_start start = start_of();
+    struct ticket_start start = start_of(false);
     (void)state;
     cluster_init(&c);
     make(&c, &t, false);
     start.umask = 0;
     assert_why(ticket_check_start(&t, &start), TICKET_OTHER_PLACE);
-    start = start_of();
+    start = start_of(false);
     start.dir = "/tmp";
     assert_why(ticket_check_start(&t, &start), TICKET_OTHER_PLACE);
-    start = start_of();
+    start = start_of(false);
     start.output = "/home/a/.profile";
     assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
-    start = start_of();
+    start = start_of(false);
     start.errors = "s-12.2.out";
     assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
-    start = start_of();
+    start = start_of(false);
     start.output = "s-12.1.out2";
     assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
-    start = start_of();
+    start = start_of(false);
     start.truncate = true;
     assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
-    start = start_of();
+    start = start_of(false);
     start.capture = true;
     assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
 }
@@ -265,7 +280,7 @@ static void a_rank_that_was_not_asked_for_is_refused(void **state)
 {
     struct cluster c;
     static struct ticket t;
-    struct ticket_start start = start_of();
+    struct ticket_start start = start_of(false);
     (void)state;
     cluster_init(&c);
     make(&c, &t, false);
@@ -279,7 +294,8 @@ static void a_rank_that_was_not_asked_for_is_refused(void **state)
 
 static enum ticket_refusal daemon_with(const struct ticket *t, struct ticket_list argv)
 {
-    struct ticket_start start = start_of();
+    struct ticket_start start = start_of(true);
+    start.environment.count--; /* its socket is not there yet */
     start.role = TICKET_DAEMON;
     start.process = 4;
     start.argv = argv;
@@ -327,7 +343,7 @@ static void the_agent_works_where_the_job_does(void **state)
                                                "$(id)", "ws2=1=2"};
     struct cluster c;
     static struct ticket t;
-    struct ticket_start start = start_of();
+    struct ticket_start start = start_of(true);
     (void)state;
     cluster_init(&c);
     make(&c, &t, true);
@@ -353,6 +369,58 @@ static void the_agent_works_where_the_job_does(void **state)
     assert_why(ticket_check_start(&t, &start), TICKET_OTHER_HELPER);
 }
 
+/* Without the variable of that name, or with it twice. */
+static enum ticket_refusal changed(const struct ticket *t, struct ticket_start start, const char *name, bool doubled)
+{
+    const char *all[16];
+    size_t count = 0;
+    for (size_t i = 0; i < start.environment.count; i++) {
+        const char *entry = start.environment.items[i];
+        const bool meant = strncmp(entry, name, strlen(name)) == 0 && entry[strlen(name)] == '=';
+        if (!meant || doubled)
+            all[count++] = entry;
+        if (meant && doubled)
+            all[count++] = entry;
+    }
+    start.environment = (struct ticket_list){all, count};
+    return ticket_check_start(t, &start);
+}
+
+/* Without them PVM would have its sockets in /tmp, and start daemons by a remote shell of its own. */
+static void a_virtual_machine_has_its_variables_once(void **state)
+{
+    static const char *const always[] = {"PVM_TMP", "PVM_WD", "PVM_RSH", "PVMDLOGMAX"},
+                             *const master[] = {"pvmd", "-nws1"}, *const agent[] = {"agent", "--wd", "/home/a"};
+    struct cluster c;
+    static struct ticket t;
+    struct ticket_start starts[3] = {start_of(true), start_of(true), start_of(true)};
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, true);
+    starts[1].role = TICKET_DAEMON;
+    starts[1].process = 4;
+    starts[1].argv = LIST(master);
+    starts[1].output = starts[1].errors = "";
+    starts[1].capture = true;
+    assert_why(ticket_check_start(&t, &starts[1]), TICKET_ADDED_VARIABLE); /* it makes the socket */
+    starts[1].environment.count--;
+    starts[2].role = TICKET_AGENT;
+    starts[2].process = 5;
+    starts[2].argv = LIST(agent);
+    starts[2].output = starts[2].errors = "s-12.0.out";
+    for (size_t k = 0; k < 3; k++) {
+        assert_why(ticket_check_start(&t, &starts[k]), TICKET_GOOD);
+        for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++) {
+            assert_why(changed(&t, starts[k], always[i], false), TICKET_ADDED_VARIABLE);
+            assert_why(changed(&t, starts[k], always[i], true), TICKET_ADDED_VARIABLE);
+        }
+    }
+    assert_why(changed(&t, starts[0], "PVMSOCK", true), TICKET_ADDED_VARIABLE);
+    assert_why(changed(&t, starts[0], "PVMSOCK", false), TICKET_GOOD); /* elmer has started again */
+    assert_why(changed(&t, starts[2], "PVMSOCK", true), TICKET_ADDED_VARIABLE);
+    assert_why(changed(&t, starts[2], "PVMSOCK", false), TICKET_ADDED_VARIABLE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +437,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_was_not_asked_for_is_refused),
         cmocka_unit_test(daemons_are_those_of_a_virtual_machine),
         cmocka_unit_test(the_agent_works_where_the_job_does),
+        cmocka_unit_test(a_virtual_machine_has_its_variables_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
