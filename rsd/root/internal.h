@@ -86,11 +86,12 @@ struct root_job {
     char name[48]; /* ID.ATTEMPT: of its group, socket and directory */
     enum root_job_state state;
     uid_t uid;
-    bool has_helpers;                /* its launcher gives the command some */
-    char *ticket;                    /* NULL: none */
-    bool ticket_begun;               /* it counts as used on this host */
-    size_t ticket_cpus;              /* that it was opened with first: it gets no more; 0: not known, or no ticket */
-    bool local;                      /* it was submitted on this host */
+    bool has_helpers;   /* its launcher gives the command some */
+    char *ticket;       /* NULL: none */
+    bool ticket_begun;  /* it counts as used on this host */
+    int ticket_unread;  /* errno: nobody knows what its ticket says, or whether it has one; 0: all is known */
+    size_t ticket_cpus; /* that it was opened with first: it gets no more; 0: not known, or no ticket */
+    bool local;         /* it was submitted on this host */
     bool asked_lists, asked_account; /* what its supervisor is finding out, see admission.h ... */
     char asked[256];                 /* ... about this user */
 

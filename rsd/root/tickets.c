@@ -8,7 +8,8 @@
  *
  * With tickets = accept a job that has no ticket runs as before, and so does one whose ticket is signed with a key that
  * this host does not know: it, or the signing host, has not joined since there are tickets. All else is refused. A job
- * that was here before, without ticket, goes on in any case. */
+ * that was here before, without ticket, goes on in any case. That it has none must be certain: where its file cannot be
+ * read nothing more is started for it. */
 #include "config.h"
 
 #include <errno.h>
@@ -86,7 +87,7 @@ bool tickets_let_open(const struct root *root, const struct wire_open *open, str
 
 bool tickets_within(const struct root_job *job, size_t cpus)
 {
-    return !job->ticket || job->ticket_cpus == 0 || cpus <= job->ticket_cpus;
+    return job->ticket_cpus == 0 || cpus <= job->ticket_cpus;
 }
 
 static bool check_cpus(const struct root *root, const struct root_job *job, size_t cpus, const char *what,
@@ -171,9 +172,13 @@ static void recall_cpus(const struct root *root, struct root_job *job)
     struct err none = ERR_INIT;
     char path[200], *text = NULL;
     uint64_t cpus;
+    int result;
     file_name(root, job, "cpus", path, sizeof(path));
-    if (file_read(AT_FDCWD, path, 24, &text, &none) == 0 && str_to_u64(text, &cpus))
+    result = file_read(AT_FDCWD, path, 24, &text, &none);
+    if (result == 0 && str_to_u64(text, &cpus)) /* else its writer died before it was opened */
         job->ticket_cpus = (size_t)cpus;
+    else if (result < 0 && result != -ENOENT)
+        job->ticket_unread = -result;
     free(text);
 }
 
@@ -181,12 +186,20 @@ void tickets_recall(const struct root *root, struct root_job *job)
 {
     struct err none = ERR_INIT;
     char path[200];
-    file_name(root, job, "ticket", path, sizeof(path));
-    if (!root->tickets || file_read(AT_FDCWD, path, TICKET_TEXT_MAX + 1, &job->ticket, &none) < 0)
+    int result;
+    if (!root->tickets)
         return;
+    file_name(root, job, "ticket", path, sizeof(path));
+    result = file_read(AT_FDCWD, path, TICKET_TEXT_MAX + 1, &job->ticket, &none);
+    if (result == -ENOENT)
+        return;
+    recall_cpus(root, job);
+    if (result < 0) {
+        job->ticket_unread = -result;
+        return;
+    }
     job->ticket_begun = strchr(job->ticket, '\n') != NULL;
     job->ticket[strcspn(job->ticket, "\n")] = 0;
-    recall_cpus(root, job);
 }
 
 void tickets_forget(const struct root *root, struct root_job *job)
@@ -201,6 +214,14 @@ void tickets_forget(const struct root *root, struct root_job *job)
 }
 
 /* ---- at start ---- */
+
+static bool refuse_unread(const struct root *root, const struct root_job *job, struct err *err)
+{
+    struct ticket_verdict verdict = {.why = UINT32_MAX, .name = "unreadable"};
+    snprintf(verdict.text, sizeof(verdict.text), "what is kept of its ticket there cannot be read: %s",
+             strerror(job->ticket_unread));
+    return refuse(root, job->id, "a process of ", &verdict, err);
+}
 
 bool tickets_let_start(const struct root *root, const struct root_job *job, const struct wire_start *start,
                        struct err *err)
@@ -225,6 +246,8 @@ bool tickets_let_start(const struct root *root, const struct root_job *job, cons
                                .truncate = start->truncate,
                                .capture = start->capture};
     struct ticket_verdict verdict;
+    if (job->ticket_unread)
+        return refuse_unread(root, job, err);
     if (!job->ticket)
         return true; /* judged when it was opened */
     if (!check_cpus(root, job, start->cpus.count, "a process of ", err))

@@ -104,6 +104,29 @@ static void jobs_go_on_when_tickets_come_and_go(void **state)
     assert_int_equal(lines_of("ran"), 4);
 }
 
+/* Neither what its ticket says nor whether it has one is known, so nothing is started for it, required or not. */
+static void where_a_ticket_cannot_be_read_nothing_is_started(void **state)
+{
+    struct wire_submit submit = submission();
+    struct wire_message start, answer;
+    char path[200];
+    (void)state;
+    opened(1, 1, sign(&submit));
+    rig_root_kill(&rig, SIGKILL);
+    snprintf(path, sizeof(path), "%s/run/sup/1.1.ticket", rig.dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/dev/null", path), 0); /* for ELOOP, which is as good as EMFILE */
+    rig_root_start(&rig);
+    start = start_of(1, 1);
+    rig_send(&rig, &start);
+    rig_expect(&rig, WIRE_start_failed, WAIT_MS, &answer);
+    assert_non_null(strstr(answer.u.start_failed.text, "(ticket unreadable)"));
+    wire_message_fini(&answer);
+    assert_int_equal(lines_of("ran"), 0);
+    ended(1, 1);
+    rig_until(!is_there("1.1.ticket"));
+}
+
 /* ---- processors ---- */
 
 static uint64_t some[3];
@@ -190,6 +213,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_host_that_is_not_believed_is_refused, up, down),
         cmocka_unit_test_setup_teardown(jobs_go_on_when_tickets_come_and_go, up, down),
+        cmocka_unit_test_setup_teardown(where_a_ticket_cannot_be_read_nothing_is_started, up, down),
+        cmocka_unit_test_setup_teardown(where_a_ticket_cannot_be_read_nothing_is_started, up_accepting, down),
         cmocka_unit_test_setup_teardown(a_job_gets_no_more_processors_than_it_was_opened_with, up, down),
     };
     int possible = rig_possible();
