@@ -113,7 +113,7 @@ static struct job *make_task(struct core *core, struct job *array, uint32_t ordi
     const struct core_job *info = &array->info;
     struct job *task = job_create(info->id + 1 + ordinal, info->uid, array->hosts, info->nhosts);
 
-    task->user = array->user;
+    user_enter(core, task);
     job_take_asked(task, info);
     task->info.array = info->id;
     task->info.task = ordinal + 1;

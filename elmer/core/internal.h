@@ -34,8 +34,9 @@ struct part {
     struct node on_host; /* host->parts, in the order of allocation */
 };
 
-struct owner { /* a user who has had jobs */
+struct owner { /* a user of whom the core knows jobs */
     uint32_t uid;
+    size_t njobs; /* ended ones as well */
     struct core_user has;
 };
 
@@ -307,8 +308,9 @@ void room_promise(const struct part *part);                                     
 void room_take_back(const struct part *part);                                      /* ... and no more */
 
 /* ---- user.c: what a user has ---- */
-struct owner *user_get(struct core *core, uint32_t uid);        /* makes him the first time */
-struct owner *user_find(const struct core *core, uint32_t uid); /* NULL: has had no job */
+void user_enter(struct core *core, struct job *job);            /* sets job->user, who is made with his first job */
+void user_leave(struct core *core, struct job *job);            /* it is forgotten; he with his last one */
+struct owner *user_find(const struct core *core, uint32_t uid); /* NULL: has no job */
 void users_free(struct core *core);
 bool user_at_limit(const struct core *core, const struct owner *user);
 void user_takes(struct owner *user);                    /* one of his jobs gets a cluster */

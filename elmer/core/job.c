@@ -324,6 +324,7 @@ void core_forget(struct core *core, uint64_t id)
         return;
     assert(!node_linked(&job->in_persist)); /* its last row was told */
     core->index[index_at(core, id)].job = NULL;
+    user_leave(core, job);
     job_destroy(job);
     if (++core->nforgotten > 32 && core->nforgotten > core->nindex / 2)
         index_pack(core);

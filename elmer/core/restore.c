@@ -255,7 +255,7 @@ static int restore(struct core *core, const struct core_job *saved)
     if (level >= CORE_MAX_LEVELS)
         return -EINVAL;
     job = create(saved);
-    job->user = user_get(core, saved->uid);
+    user_enter(core, job);
     job_set_text(job, job_copy_text(saved->text));
     copy_facts(job, saved);
     if (!job->info.notice)

@@ -53,7 +53,7 @@ static int submit(struct core *core, const struct event *event)
         return answer(core, verdict);
     job = job_create(core->next_job, event->u.submit.uid, hosts, nhosts);
     free(hosts);
-    job->user = user_get(core, event->u.submit.uid);
+    user_enter(core, job);
     job_take_submitted(job, event);
     job->info.mesh_rows = mesh_rows;
     if (event->u.submit.ntasks > 0)

@@ -1,9 +1,11 @@
 /* user.c - what each user has in the queue and in clusters, for the limit on running jobs.
  *
- * Users are few and come back, so one that has had a job is kept until the core ends.
+ * One is kept as long as the core knows a job of his. A host says which users it has: one that lies has as many as it
+ * likes, a new one for each job.
  */
 #include "elmer/core/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +31,7 @@ struct owner *user_find(const struct core *core, uint32_t uid)
     return at < core->nusers && core->users[at]->uid == uid ? core->users[at] : NULL;
 }
 
-struct owner *user_get(struct core *core, uint32_t uid)
+static struct owner *user_get(struct core *core, uint32_t uid)
 {
     struct owner *user = user_find(core, uid);
     size_t at;
@@ -44,6 +46,26 @@ struct owner *user_get(struct core *core, uint32_t uid)
     core->users[at] = user;
     core->nusers++;
     return user;
+}
+
+void user_enter(struct core *core, struct job *job)
+{
+    job->user = user_get(core, job->info.uid);
+    job->user->njobs++;
+}
+
+void user_leave(struct core *core, struct job *job)
+{
+    struct owner *user = job->user;
+    size_t at = user_at(core, user->uid);
+
+    job->user = NULL;
+    if (--user->njobs > 0)
+        return;
+    assert(core->users[at] == user && user->has.queued == 0 && user->has.running == 0);
+    memmove(&core->users[at], &core->users[at + 1], (core->nusers - at - 1) * sizeof(struct owner *));
+    core->nusers--;
+    free(user);
 }
 
 void users_free(struct core *core)

@@ -108,7 +108,10 @@ static void uncount(struct jobs *jobs, struct engine_job *job)
     if (job->noted) {
         jobs->ended_bytes -= job->bytes;
     } else {
-        *bytes_of(jobs, job->uid) -= job->bytes;
+        size_t *bytes = bytes_of(jobs, job->uid);
+        *bytes -= job->bytes;
+        if (*bytes == 0) /* who lies about his users has a new one for each job */
+            free(map_remove(&jobs->bytes, job->uid));
         jobs->bytes_of_all -= job->bytes;
     }
     job->bytes = 0;

@@ -326,6 +326,37 @@ static void test_names(void **state)
     core_destroy(core);
 }
 
+/* A host says which users it has: there are as many as it likes, one for each job. Who has a job that is known stays.
+ */
+static void test_users_of_forgotten_jobs_are_forgotten(void **state)
+{
+    struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1};
+    struct fixture f;
+    uint64_t kept, last;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one_each, 1, true);
+    kept = fixture_submit(&f, 1, NULL, 0, false); /* the others wait for it */
+    event.u.submit.nprocs = 1;
+    for (uint32_t uid = 100000; uid < 100100; uid++) {
+        uint64_t job = core_next_id(f.core);
+        event.u.submit.uid = uid;
+        assert_int_equal(fixture_step(&f, event), 0);
+        assert_non_null(user_find(f.core, uid));
+        assert_int_equal(fixture_client(&f, EVENT_CANCEL, job, uid, false), ANSWER_OK);
+        core_forget(f.core, job);
+        assert_null(user_find(f.core, uid));
+    }
+    assert_int_equal(f.core->nusers, 1);
+    last = fixture_submit(&f, 1, NULL, 0, false);
+    assert_int_equal(fixture_client(&f, EVENT_CANCEL, last, 2001, false), ANSWER_OK);
+    core_forget(f.core, last);
+    assert_non_null(core_job(f.core, kept));
+    assert_int_equal(user_find(f.core, 2001)->njobs, 1);
+    fixture_step(&f, (struct event){.type = EVENT_TICK, .host = -1}); /* with all checks */
+    fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +371,7 @@ int main(void)
         cmocka_unit_test(test_survey_says_why_the_head_waits),
         cmocka_unit_test(test_choice_is_even),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_users_of_forgotten_jobs_are_forgotten),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

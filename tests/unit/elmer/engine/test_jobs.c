@@ -98,6 +98,7 @@ static void test_bytes(void **state)
     assert_int_equal(jobs_bytes(&jobs, 5), 0);
     assert_int_equal(jobs_bytes(&jobs, 6), 100);
     assert_int_equal(jobs_bytes_of_all(&jobs), 100);
+    assert_int_equal(jobs.bytes.count, 1); /* of who has something */
 }
 
 static void test_ended(void **state)
