@@ -298,8 +298,7 @@ static void on_tidy(struct deadline *deadline)
 
 void engine_limit_history(struct engine *engine, int64_t jobs, int64_t age_ms)
 {
-    engine->limits.jobs = jobs;
-    engine->limits.age_ms = age_ms;
+    engine->limits = store_limits_of(jobs, age_ms);
 }
 
 /* Every minute: the limits of the history. */
@@ -422,7 +421,7 @@ int engine_create(uv_loop_t *loop, struct deadlines *deadlines, const struct eng
     static const struct store_callbacks callbacks = {commit_done, commit_failed, on_damage};
     struct engine *engine = mem_zalloc(sizeof(*engine));
     *engine = (struct engine){.deadlines = deadlines,
-                              .limits = {settings->history_jobs, settings->history_age_ms},
+                              .limits = store_limits_of(settings->history_jobs, settings->history_age_ms),
                               .damaged = damaged,
                               .damaged_data = data,
                               .tick.fire = on_tick,

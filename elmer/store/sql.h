@@ -49,6 +49,7 @@ struct trim_clock {
  * may have been set wrongly, by a power cut: then for a day nothing is too old, as the end of one job by such a clock
  * would make all others so. */
 int64_t trim_age(const struct trim_clock *clock, int64_t age_ms, int64_t now_mono_ms);
+enum { TRIM_LARGE = 32 }; /* large ones at a time: they may have 720 KiB each */
 /* Take some of the jobs that are beyond the limits out of the history. more: there may be others. */
 int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err);
 /* Take the environments of some jobs that have ended out of their submissions. more: there may be others. */

@@ -34,6 +34,30 @@ static int choose_doomed(sqlite3 *db, const struct store_limits *limits, int64_t
     return result ? result : sql_execute(db, sql, err);
 }
 
+/* The command and the lines of an array stay with a job that has ended, for who submits it again; a user could fill the
+ * disk with them, whatever is allowed to him at a time. To find the large ones reads the others as well: that is a part
+ * of a second, and only where there are some to remove. */
+static int choose_large(sqlite3 *db, const struct store_limits *limits, bool *more, struct err *err)
+{
+    int64_t pages = 0, nfree = 0, size = 0;
+    char sql[500];
+    int result = sql_integer(db, "PRAGMA page_count", &pages, err);
+    if (!result)
+        result = sql_integer(db, "PRAGMA freelist_count", &nfree, err);
+    if (!result)
+        result = sql_integer(db, "PRAGMA page_size", &size, err);
+    if (result || limits->bytes <= 0 || (pages - nfree) * size <= limits->bytes)
+        return result;
+    snprintf(sql, sizeof(sql),
+             "INSERT OR IGNORE INTO doomed SELECT state.job FROM state CROSS JOIN job ON job.id = state.job WHERE "
+             "ended_ms IS NOT NULL AND length(submission) > %d AND " NOT_AWAITED
+             " ORDER BY ended_ms, state.job LIMIT %d",
+             STORE_LARGE_BYTES, TRIM_LARGE);
+    result = sql_execute(db, sql, err);
+    *more = !result && sqlite3_changes(db) > 0;
+    return result;
+}
+
 /* Beyond the age of the history, or too many of their class; those of users must not push those of administrators out.
  */
 static int trim_decisions(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, struct err *err)
@@ -74,10 +98,13 @@ int64_t trim_age(const struct trim_clock *clock, int64_t age_ms, int64_t now_mon
 int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err)
 {
     int64_t count = 0;
+    bool large = false;
     int result =
         sql_execute(db, "BEGIN IMMEDIATE; CREATE TEMP TABLE IF NOT EXISTS doomed(job INTEGER PRIMARY KEY)", err);
     if (!result)
         result = choose_doomed(db, limits, now_ms, err);
+    if (!result)
+        result = choose_large(db, limits, &large, err);
     if (!result)
         result = trim_decisions(db, limits, now_ms, err);
     if (!result)
@@ -93,7 +120,7 @@ int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, boo
                              err);
     if (result)
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-    *more = !result && count >= TRIM_JOBS;
+    *more = !result && (count >= TRIM_JOBS || large);
     return result;
 }
 

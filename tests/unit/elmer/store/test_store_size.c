@@ -12,7 +12,7 @@
 #include "lib/base/clock.h"
 #include "tests/unit/elmer/store/store_bed.h"
 
-enum { JOBS = 3000, KEPT = 100, TEXT_BYTES = 3000 };
+enum { JOBS = 3000, KEPT = 100, TEXT_BYTES = 3000, LONG_BYTES = STORE_LARGE_BYTES + 100 };
 
 static off_t size_of(const char *path)
 {
@@ -181,6 +181,66 @@ static void test_certificates(void **state)
     close_store(bed);
 }
 
+/* ---- large submissions ---- */
+
+static struct record *make_long(uint64_t id)
+{
+    static char text[LONG_BYTES + 1];
+    const char *command[] = {"/bin/x", text};
+    struct record *r = make_ended(id, (int64_t)id * 1000);
+    struct wire_message m = {
+        .type = WIRE_submit,
+        .u.submit = {.token = r->token, .nprocs = 2, .each = true, .name = "x", .dir = "/d", .command = {command, 2}}};
+    struct err err = ERR_INIT;
+    char *json;
+    memset(text, 'x', LONG_BYTES);
+    assert_int_equal(record_json(&m, &json, &r->json_minor, &err), 0);
+    r->json = arena_strdup(&r->memory, json);
+    free(json);
+    return r;
+}
+
+/* The oldest of them that is still there; how many are in *count. All others must be. */
+static uint64_t oldest_long(const struct bed *bed, size_t *count)
+{
+    uint64_t oldest = 0;
+    *count = 0;
+    for (size_t i = 0; i < bed->nfound; i++)
+        if (bed->found[i]->id % 2) {
+            oldest = bed->found[i]->id; /* the latest first */
+            ++*count;
+        }
+    assert_int_equal(bed->nfound - *count, KEPT);
+    return oldest;
+}
+
+/* Who submits long commands and cancels them fills the disk; the jobs of others stay. */
+static void test_large_ones_give_way(void **state)
+{
+    const int64_t old_ms = INT64_C(1) << 50;
+    struct bed *bed = *state;
+    struct store_limits limits = store_limits_of(2 * KEPT, old_ms);
+    uint64_t last = 0;
+    size_t count;
+    for (uint64_t id = 1; id <= 2 * KEPT; id++)
+        last = store_put(bed->store, id % 2 ? make_long(id) : make_ended(id, (int64_t)id * 1000));
+    await(bed, last);
+    assert_true(limits.bytes > STORE_OTHER_BYTES);
+    limits.bytes = (pragma(bed->path, "PRAGMA page_count") - pragma(bed->path, "PRAGMA freelist_count")) *
+                       pragma(bed->path, "PRAGMA page_size") -
+                   1;
+    store_trim(bed->store, &limits); /* a little too much */
+    await_history(bed, 2 * KEPT - TRIM_LARGE);
+    assert_int_equal(oldest_long(bed, &count), 2 * TRIM_LARGE + 1);
+    assert_int_equal(count, KEPT - TRIM_LARGE);
+    limits.bytes = 1; /* more than can be removed */
+    store_trim(bed->store, &limits);
+    await_history(bed, KEPT);
+    assert_int_equal(oldest_long(bed, &count), 0);
+    drop_found(bed);
+    close_store(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +250,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shrinks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_from_before, setup, teardown),
         cmocka_unit_test_setup_teardown(test_copy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_large_ones_give_way, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
