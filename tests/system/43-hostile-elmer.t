@@ -22,7 +22,7 @@ wait_for 20 'it listens where elmer did' on 1 grep -qx 'hostile: elmer: listens'
 wait_for 60 'and a host links, because it has the key' on 1 grep -qx 'hostile: elmer: linked' /home/said
 wait_for 60 'it has asked for everything' on 1 grep -qx 'hostile: all: finished' /home/said
 for case in 'without a ticket:missing' "for a user who did not submit:other-user" "with another's uid:other-user" 'cut short:garbled' \
-    'one digit changed:forged' 'as another kind of job:other-launcher' 'on more processors:too-many-processors' \
+    'one digit changed:forged' 'as another kind of job:other-launcher' 'on more processors:too-many-processors' 'with memory that was not asked for:other-memory' \
     'opened once more, on more processors:too-many-processors' 'a process on more processors:too-many-processors' \
     'changed argument:other-command' 'LD_PRELOAD:other-environment' 'a variable less:other-environment' \
     'other value of a variable of ours:added-variable' 'other directory:other-place' 'other umask:other-place' \

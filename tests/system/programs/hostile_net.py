@@ -7,7 +7,6 @@ COMMAND = '["/bin/sh","-c","echo ran >>ran"]'
 GIVEN = ['PATH=/usr/bin:/bin', 'LANG=C']
 DIR = '/home/alice'
 number = 0
-knows_memory = True  # an elmer of before 1.10 does not
 processor = '0'  # of the host that is asked
 
 
@@ -60,9 +59,8 @@ def open_job(s, job, ticket, attempt=1, uid=None, user='alice', pvm='false', cpu
     global number
     number += 1
     got = ask(s, '{"type":"open","id":%d,"job":%d,"attempt":%d,"generation":0,"uid":%d,"user":"%s","cpus":[%s],"pvm":%s,'
-              '"lease_ms":0,"submit_host":"ws2","ticket":"%s"%s}' %
-              (number, job, attempt, alice if uid is None else uid, user, cpus or processor, pvm, ticket,
-               ',"memory_bytes":%d' % memory if knows_memory else ''),
+              '"lease_ms":0,"submit_host":"ws2","ticket":"%s","memory_bytes":%d}' %
+              (number, job, attempt, alice if uid is None else uid, user, cpus or processor, pvm, ticket, memory),
               'opened', 'open_failed')
     return field(got, 'text') if field(got, 'type') == 'open_failed' else 'opened'
 
@@ -90,7 +88,7 @@ def ticket_of_user():
 
 def as_elmer():
     """The link of a host, welcomed."""
-    global processor, knows_memory
+    global processor
     pki = '/var/lib/elmer/pki/'
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -101,8 +99,7 @@ def as_elmer():
     s = socket.create_server(('', 7110), family=socket.AF_INET6, dualstack_ipv6=True)
     say('elmer', 'listens')
     link = tls.wrap_socket(s.accept()[0], server_side=True)
-    knows_memory = False
-    send(link, '{"type":"hello","id":0,"program":"elmer","major":1,"minor":6,"capabilities":[]}')
+    send(link, '{"type":"hello","id":0,"program":"elmer","major":1,"minor":10,"capabilities":[]}')
     while field(got := receive(link), 'type') != 'host_hello':
         pass
     processor = field(got, 'cpus', '').strip('[]')
@@ -127,8 +124,7 @@ def everything(s, ticket):
     say('one digit changed', open_job(s, 1, changed))
     say('as another kind of job', open_job(s, 1, ticket, pvm='true'))
     say('on more processors', open_job(s, 1, ticket, cpus=processor + ',' + processor))
-    if knows_memory:
-        say('with memory that was not asked for', open_job(s, 1, ticket, memory=1 << 30))
+    say('with memory that was not asked for', open_job(s, 1, ticket, memory=1 << 30))
     say('opened', open_job(s, 1, ticket))
     say('opened once more, on more processors', open_job(s, 1, ticket, cpus=processor + ',' + processor))
     say('a process on more processors', start(s, 1, cpus=processor + ',' + processor))
