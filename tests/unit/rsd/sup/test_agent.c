@@ -213,16 +213,32 @@ static void test_bit_by_bit(void **state)
             assert_int_equal(write(agent.fd, bit, 1), 1);
         agent_read(&sup, &process);
     }
-    assert_int_equal(reads, 32);
+    assert_int_equal(reads, 4);
     assert_int_equal(agent_wait_ms(&process, mono_ms(now)), 100);
     now.ns += INT64_C(99000000);
     assert_int_equal(agent_wait_ms(&process, mono_ms(now)), 1);
     now.ns += INT64_C(1000000);
     assert_int_equal(agent_wait_ms(&process, mono_ms(now)), 0);
+    agent_read(&sup, &process);
+    assert_int_equal(agent_wait_ms(&process, mono_ms(now)), 800);
     expect("");
     process.has_agent = false; /* none: nothing to wait for */
     assert_int_equal(agent_wait_ms(&process, 0), 0);
     process.has_agent = true;
+}
+
+/* Whole messages go through as many at a time. */
+static void test_whole_messages(void **state)
+{
+    int reads = 0;
+    (void)state;
+    process.may_spawn = 100;
+    for (; reads < 100 && agent_wait_ms(&process, mono_ms(now)) == 0; reads++) {
+        say_spawn(reads + 1, "ws2");
+        agent_read(&sup, &process);
+        told[0] = '\0';
+    }
+    assert_int_equal(reads, 32);
 }
 
 /* ---- what it is told ---- */
@@ -266,12 +282,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(test_a_machine_comes_up),         TEST(test_no_more_hosts_than_it_has),
-        TEST(test_nothing_after_ready),        TEST(test_ready_once),
-        TEST(test_failed_is_the_last_word),    TEST(test_what_is_not_decoded),
-        TEST(test_what_an_agent_may_not_send), TEST(test_a_frame_that_is_too_long),
-        TEST(test_its_end_is_no_failure),      TEST(test_bit_by_bit),
-        TEST(test_answers_of_hosts),           TEST(test_ready_is_said_again),
+        TEST(test_a_machine_comes_up),
+        TEST(test_no_more_hosts_than_it_has),
+        TEST(test_nothing_after_ready),
+        TEST(test_ready_once),
+        TEST(test_failed_is_the_last_word),
+        TEST(test_what_is_not_decoded),
+        TEST(test_what_an_agent_may_not_send),
+        TEST(test_a_frame_that_is_too_long),
+        TEST(test_its_end_is_no_failure),
+        TEST(test_bit_by_bit),
+        TEST(test_whole_messages),
+        TEST(test_answers_of_hosts),
+        TEST(test_ready_is_said_again),
     };
     return cmocka_run_group_tests_name("agent of a job", tests, NULL, NULL);
 }
