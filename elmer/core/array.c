@@ -177,7 +177,8 @@ static enum reason reason_of_end(const struct job *array)
     return array->info.tasks_ok < array->info.ntasks ? REASON_CANCELLED : REASON_EXITED;
 }
 
-static void settle(struct core *core, struct job *array)
+/* text: why its last tasks are cancelled, or NULL. */
+static void settle(struct core *core, struct job *array, const char *text)
 {
     bool ever = array->info.tasks_ok + array->info.tasks_failed > 0;
 
@@ -196,7 +197,7 @@ static void settle(struct core *core, struct job *array)
     }
     if (array->in_queue.in)
         queue_remove(core, array);
-    job_set_text(array, NULL);
+    job_set_text(array, job_copy_text(text));
     array->info.reason = REASON_CANCELLED;
     job_move(core, array, JOB_CANCELLED);
 }
@@ -229,7 +230,7 @@ void array_task_ended(struct core *core, struct job *task)
     if (!well && info->state == JOB_DONE) /* else it was cancelled */
         array_count_failed(array, info->task - 1, info->exit_status, info->signal);
     emit_owe_persist(core, array);
-    settle(core, array);
+    settle(core, array, info->state == JOB_CANCELLED ? task->text : NULL);
 }
 
 /* ---- what clients want ---- */
@@ -263,6 +264,18 @@ static bool kill_task(struct core *core, struct job *task, const char *text)
     return true;
 }
 
+static void hold_or_release(struct core *core, struct job *job, const struct event *event)
+{
+    bool hold = event->type == EVENT_HOLD;
+
+    if (hold == (job->info.state == JOB_HELD))
+        return;
+    job_move(core, job, hold ? JOB_HELD : JOB_QUEUED);
+    job->info.reason = hold ? REASON_HELD : REASON_NONE;
+    job_set_text(job, hold ? job_copy_text(event->u.by.text) : NULL);
+    queue_changed_job(core, job);
+}
+
 /* false: there is nothing to do, as it is. */
 static bool do_to_task(struct core *core, struct job *task, const struct event *event)
 {
@@ -276,10 +289,8 @@ static bool do_to_task(struct core *core, struct job *task, const struct event *
         cancel_task(core, task, event->u.by.text);
     } else if (type == EVENT_TOP) {
         return queue_top(core, task);
-    } else if ((type == EVENT_HOLD) != (task->info.state == JOB_HELD)) {
-        job_move(core, task, type == EVENT_HOLD ? JOB_HELD : JOB_QUEUED);
-        task->info.reason = type == EVENT_HOLD ? REASON_HELD : REASON_NONE;
-        queue_changed_job(core, task);
+    } else {
+        hold_or_release(core, task, event);
     }
     return true;
 }
@@ -296,6 +307,7 @@ static void split(struct core *core, struct job *array, struct core_range range)
         if (array->info.state == JOB_HELD) {
             job_move(core, task, JOB_HELD);
             task->info.reason = REASON_HELD;
+            job_set_text(task, job_copy_text(array->text));
         }
         emit_owe_persist(core, task);
         queue_add(core, task);
@@ -369,17 +381,15 @@ static bool cancel_waiting(struct core *core, struct job *array, const struct co
 }
 
 /* The array as it stands in the queue, for verbs that need no rows of tasks. */
-static bool do_to_queue(struct core *core, struct job *array, enum event_type type)
+static bool do_to_queue(struct core *core, struct job *array, const struct event *event)
 {
+    enum event_type type = event->type;
+
     if (!is_waiting(array))
         return false;
     if (type == EVENT_TOP)
         return queue_top(core, array);
-    if ((type == EVENT_HOLD) != (array->info.state == JOB_HELD)) {
-        job_move(core, array, type == EVENT_HOLD ? JOB_HELD : JOB_QUEUED);
-        array->info.reason = type == EVENT_HOLD ? REASON_HELD : REASON_NONE;
-        queue_changed_job(core, array);
-    }
+    hold_or_release(core, array, event);
     return true;
 }
 
@@ -412,7 +422,7 @@ int array_verb(struct core *core, struct job *array, const struct event *event)
     if (removes)
         done = cancel_waiting(core, array, ranges, count);
     else if (!event->u.by.tasks)
-        done = do_to_queue(core, array, event->type);
+        done = do_to_queue(core, array, event);
     else
         for (int i = 0; i < count; i++)
             split(core, array, ranges[i]);
@@ -420,7 +430,7 @@ int array_verb(struct core *core, struct job *array, const struct event *event)
         if (core_range_has(ranges, count, TASK(node)->info.task - 1))
             done = do_to_task(core, TASK(node), event) || done;
     if (array->info.state != JOB_DONE && array->info.state != JOB_CANCELLED)
-        settle(core, array);
+        settle(core, array, removes ? event->u.by.text : NULL);
     core->reply.answer = done ? ANSWER_OK : ANSWER_WRONG_STATE;
     return 0;
 }
@@ -453,6 +463,6 @@ void array_settle_restored(struct core *core)
     for (size_t i = 0; i < core->nindex; i++) {
         struct job *job = core->index[i].job;
         if (job && job->array && job->info.state == JOB_STARTED)
-            settle(core, job);
+            settle(core, job, job->text);
     }
 }

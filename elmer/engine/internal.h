@@ -63,6 +63,8 @@ void limits_note(struct engine *engine, struct engine_job *job, const struct cor
 void limits_resume(struct engine *engine, struct engine_job *job, const struct record *record, int64_t until_ms);
 /* Its limits do not count any more. */
 void limits_clear(struct engine *engine, struct engine_job *job);
+/* When the job has started, by the clock that says wall_ms at until_ms. */
+int64_t limits_started_ms(const struct engine_job *job, int64_t until_ms, int64_t wall_ms);
 
 /* commit.c: the callbacks of the store, data is the engine. */
 void commit_done(uint64_t number, void *data);

@@ -414,6 +414,7 @@ void job_glance(struct core *core, struct engine_job *job, const struct core_job
     r->accounted_mono_ms = state->level_until_ms;
     r->accounted_ms = wall_now().ms - (mono_ms(mono_now()) - state->level_until_ms);
     r->boot = boot_number();
+    r->started_ms = limits_started_ms(job, state->level_until_ms, r->accounted_ms);
 }
 
 struct record *job_record(struct core *core, struct engine_job *job, const struct core_job *state, bool with_json)

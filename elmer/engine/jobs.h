@@ -23,9 +23,11 @@ struct engine_limits { /* limits.c: of a job that runs and has any */
     struct engine_job *job;
     int64_t began_ms; /* of its wall clock, monotonic */
     struct deadline deadline;
-    bool warning, warned; /* the warning is due; and all hosts have it */
-    bool *told;           /* [nprocs] the host of which this is the first processor has it */
-    bool unheard;         /* the time is over, and when that was looked at last not all its hosts were up */
+    bool warning, warned; /* the warning is due; and all hosts have it, since warned_ms */
+    int64_t warned_ms;
+    enum reason over; /* the limit that has been reached; REASON_NONE */
+    bool *told;       /* [nprocs] the host of which this is the first processor has it */
+    bool unheard;     /* it is over a limit, and when that was looked at last not all its hosts were up */
 };
 
 struct engine_polls {

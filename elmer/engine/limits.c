@@ -10,7 +10,9 @@
  * a host that does not come up is given up, and the job with it.
  *
  * A warning goes once to each host of the job: to those that have no link at that moment when they have one again, as
- * long as the job runs. After a restart of elmer within that time it may come twice. */
+ * long as the job runs. After a restart of elmer within that time it may come twice. Nothing is struck before all hosts
+ * have been warned: a warning that comes late, because a host or elmer was away or the CPU time went by between two
+ * reports, leaves the job the time that it has asked for, LATE_MS at most. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -22,7 +24,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
 
-enum { AGAIN_MS = 1000, DURATION_MAX = 48 };
+enum { AGAIN_MS = 1000, LATE_MS = 60000, CLOCK_SET_MS = 1000, DURATION_MAX = 48 };
 
 /* "2h30m": days, hours, minutes, seconds, those that there are. */
 static const char *duration(int64_t ms, char *text, size_t size)
@@ -47,14 +49,6 @@ static const struct core_job *running(const struct engine *engine, const struct 
 {
     const struct core_job *state = core_job(engine->core, job->id);
     return state && state->state == JOB_RUNNING ? state : NULL;
-}
-
-static void strike(struct engine *engine, const struct core_job *state, enum reason reason, const char *text)
-{
-    struct event event = {.type = EVENT_ABORT, .host = -1, .job = state->id, .attempt = state->attempt};
-    event.u.failed.reason = reason;
-    event.u.failed.text = text;
-    engine_event(engine, &event);
 }
 
 /* ---- the warning ---- */
@@ -102,6 +96,61 @@ static void warn(struct engine *engine, struct engine_job *job, const struct cor
 {
     job->limits->warning = true;
     job->limits->warned = warn_hosts(engine, job, state);
+    if (job->limits->warned)
+        job->limits->warned_ms = engine_now_ms();
+}
+
+/* ---- the end ---- */
+
+static void strike(struct engine *engine, const struct engine_limits *limits, const struct core_job *state)
+{
+    const struct wire_submit *submit = job_submit(limits->job);
+    const bool cpu = limits->over == REASON_CPU_LIMIT;
+    struct event event = {.type = EVENT_ABORT, .host = -1, .job = state->id, .attempt = state->attempt};
+    char text[200], figure[DURATION_MAX];
+    snprintf(text, sizeof(text), cpu ? "it has used its CPU time limit of %s" : "it has run for its time limit of %s",
+             duration((int64_t)(cpu ? submit->cpu_limit_ms : submit->time_limit_ms), figure, sizeof(figure)));
+    event.u.failed.reason = limits->over;
+    event.u.failed.text = text;
+    engine_event(engine, &event);
+}
+
+/* Whether all its hosts are up, and have said what they have of it. */
+static bool heard(const struct engine *engine, struct engine_limits *limits, const struct core_job *state)
+{
+    bool waited = limits->unheard;
+    limits->unheard = false;
+    for (uint32_t i = 0; i < state->nprocs; i++)
+        if (core_host(engine->core, state->processors[i].host)->state != CORE_HOST_UP)
+            limits->unheard = true;
+    return !waited && !limits->unheard;
+}
+
+/* How long it has still been warned of; its CPU time goes by on all its processors at once. */
+static int64_t warned_for_ms(const struct engine_limits *limits, const struct core_job *state)
+{
+    const struct wire_submit *submit = job_submit(limits->job);
+    int64_t ms = (int64_t)submit->warning_ms;
+    if (!submit->warning_signal)
+        return 0;
+    if (limits->over == REASON_CPU_LIMIT)
+        ms /= state->nprocs;
+    return limits->warned_ms + (ms < LATE_MS ? ms : LATE_MS) - engine_now_ms();
+}
+
+/* It is over a limit: struck now, or looked at again. */
+static void end(struct engine *engine, struct engine_limits *limits, const struct core_job *state)
+{
+    int64_t wait_ms = AGAIN_MS;
+    if (heard(engine, limits, state)) {
+        if (job_submit(limits->job)->warning_signal && !limits->warned)
+            warn(engine, limits->job, state);
+        wait_ms = warned_for_ms(limits, state);
+    }
+    if (wait_ms > 0)
+        deadline_set(engine->deadlines, &limits->deadline, engine_now_ms() + wait_ms);
+    else
+        strike(engine, limits, state);
 }
 
 /* ---- the wall clock ---- */
@@ -122,17 +171,6 @@ static void arm(struct engine *engine, struct engine_job *job)
         deadline_set(engine->deadlines, &limits->deadline, at_ms);
 }
 
-/* Whether all its hosts are up, and have said what they have of it. */
-static bool heard(const struct engine *engine, struct engine_limits *limits, const struct core_job *state)
-{
-    bool waited = limits->unheard;
-    limits->unheard = false;
-    for (uint32_t i = 0; i < state->nprocs; i++)
-        if (core_host(engine->core, state->processors[i].host)->state != CORE_HOST_UP)
-            limits->unheard = true;
-    return !waited && !limits->unheard;
-}
-
 static bool over(const struct engine_limits *limits)
 {
     int64_t limit_ms = (int64_t)job_submit(limits->job)->time_limit_ms;
@@ -143,23 +181,17 @@ static void on_due(struct deadline *deadline)
 {
     struct engine_limits *limits = CONTAINER_OF(deadline, struct engine_limits, deadline);
     struct engine *engine = limits->engine;
-    struct engine_job *job = limits->job;
-    const struct core_job *state = running(engine, job);
-    char text[200], figure[DURATION_MAX];
+    const struct core_job *state = running(engine, limits->job);
     if (!state)
         return;
-    if (over(limits)) {
-        if (!heard(engine, limits, state)) {
-            deadline_set(engine->deadlines, &limits->deadline, engine_now_ms() + AGAIN_MS);
-            return;
-        }
-        snprintf(text, sizeof(text), "it has run for its time limit of %s",
-                 duration((int64_t)job_submit(job)->time_limit_ms, figure, sizeof(figure)));
-        strike(engine, state, REASON_TIME_LIMIT, text);
+    if (limits->over == REASON_NONE && over(limits))
+        limits->over = REASON_TIME_LIMIT;
+    if (limits->over != REASON_NONE) {
+        end(engine, limits, state);
         return;
     }
-    warn(engine, job, state);
-    arm(engine, job);
+    warn(engine, limits->job, state);
+    arm(engine, limits->job);
 }
 
 static void begin(struct engine *engine, struct engine_job *job, const struct core_job *state, int64_t began_ms)
@@ -202,6 +234,16 @@ void limits_clear(struct engine *engine, struct engine_job *job)
     job->limits = NULL;
 }
 
+/* The row says with the clock on the wall how long the job has run, so where that was set meanwhile the start is told
+ * by the clock as it is now: an elmer that starts again would else count what the clock has jumped. */
+int64_t limits_started_ms(const struct engine_job *job, int64_t until_ms, int64_t wall_ms)
+{
+    const struct engine_limits *limits = job->limits;
+    int64_t off_ms = limits ? wall_ms - job->started_ms - (until_ms - limits->began_ms) : 0;
+    return job->started_ms < 0 || (off_ms < CLOCK_SET_MS && off_ms > -CLOCK_SET_MS) ? job->started_ms
+                                                                                    : job->started_ms + off_ms;
+}
+
 /* ---- CPU time ---- */
 
 /* Of this attempt, on all its hosts. */
@@ -219,7 +261,6 @@ void engine_used(struct engine *engine, int host, uint64_t id, uint32_t attempt,
     struct engine_job *job = jobs_find(&engine->jobs, id);
     const struct core_job *state = job ? running(engine, job) : NULL;
     int64_t memory = -1;
-    char text[200], figure[DURATION_MAX];
     if (!state || state->attempt != attempt || !usage_judge(engine, host, state, &cpu_seconds, &memory))
         return;
     job_set_usage(job, engine_host_name(engine, host), attempt, cpu_seconds, -1);
@@ -228,9 +269,10 @@ void engine_used(struct engine *engine, int host, uint64_t id, uint32_t attempt,
         return;
     double left_ms = (double)job_submit(job)->cpu_limit_ms - used_ms(job, attempt);
     if (left_ms <= 0) {
-        snprintf(text, sizeof(text), "it has used its CPU time limit of %s",
-                 duration((int64_t)job_submit(job)->cpu_limit_ms, figure, sizeof(figure)));
-        strike(engine, state, REASON_CPU_LIMIT, text);
+        if (job->limits->over != REASON_NONE)
+            return; /* it is being seen to */
+        job->limits->over = REASON_CPU_LIMIT;
+        end(engine, job->limits, state);
     } else if (job_submit(job)->warning_signal && !job->limits->warning &&
                left_ms <= (double)job_submit(job)->warning_ms) {
         warn(engine, job, state);

@@ -81,6 +81,34 @@ static void test_all_of_it(void **state)
     fixture_fini(&f);
 }
 
+static const char *text_of(struct fixture *f, uint64_t job)
+{
+    const char *text = core_job(f->core, job)->text;
+    return text ? text : "";
+}
+
+/* Who has held or removed it is named, also of a task that is taken out later. */
+static void test_who(void **state)
+{
+    struct fixture f;
+    uint64_t array;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    array = submit(&f);
+    assert_int_equal(fixture_client(&f, EVENT_HOLD, array, 7, true), ANSWER_OK);
+    assert_string_equal(text_of(&f, array), "by uid 7");
+    assert_int_equal(about_one(&f, EVENT_HOLD, array, 3), ANSWER_OK);
+    assert_string_equal(text_of(&f, array + 4), "by uid 7");
+    assert_int_equal(fixture_client(&f, EVENT_RELEASE, array, 2001, false), ANSWER_OK);
+    assert_string_equal(text_of(&f, array), "");
+    assert_string_equal(text_of(&f, array + 4), "");
+    assert_int_equal(fixture_client(&f, EVENT_KILL, array, 8, true), ANSWER_OK);
+    assert_int_equal(fixture_state(&f, array), JOB_CANCELLED);
+    assert_string_equal(text_of(&f, array), "by uid 8");
+    fixture_fini(&f);
+}
+
 static void end(struct fixture *f, uint64_t job)
 {
     fixture_run(f, job);
@@ -140,6 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_of_it),
+        cmocka_unit_test(test_who),
         cmocka_unit_test(test_past),
         cmocka_unit_test(test_asked),
     };

@@ -228,6 +228,48 @@ static void test_cpu_warning(void **state)
     bed_expect("");
 }
 
+/* Between two reports more went by than it was to be warned of; its processors use that up in no time. */
+static void test_cpu_jump(void **state)
+{
+    (void)state;
+    bed.limits.cpu_limit_ms = 10 * MINUTE;
+    bed.limits.warning_signal = 12;
+    bed.limits.warning_ms = 10000;
+    bed_begin(1);
+    run(1);
+    fake_time_pass(60 * MINUTE);
+    engine_used(bed.engine, 0, 1, 1, 500, "");
+    bed_expect("");
+    engine_used(bed.engine, 0, 1, 1, 700, "");
+    bed_expect("signal ws1 1.1 12");
+    engine_used(bed.engine, 0, 1, 1, 800, "");
+    fake_time_pass(9999);
+    assert_int_equal(bed_state(1), JOB_RUNNING);
+    fake_time_pass(1);
+    assert_int_equal(bed_state(1), JOB_ENDING);
+    assert_int_equal(state_of(1)->reason, REASON_CPU_LIMIT);
+}
+
+/* A host without link may have the job's end. */
+static void test_cpu_silent(void **state)
+{
+    struct core_holding holding = {1, 1};
+
+    (void)state;
+    bed.limits.cpu_limit_ms = 10 * MINUTE;
+    bed_begin(1);
+    run(1);
+    fake_time_pass(60 * MINUTE);
+    bed_event(EVENT_HOST_SILENT, 0, 0, 0, 0);
+    engine_used(bed.engine, 0, 1, 1, 700, "");
+    fake_time_pass(MINUTE);
+    assert_int_equal(bed_state(1), JOB_RUNNING);
+    bed_up(0, 1, &holding, 1);
+    fake_time_pass(2000);
+    assert_int_equal(bed_state(1), JOB_ENDING);
+    assert_int_equal(state_of(1)->reason, REASON_CPU_LIMIT);
+}
+
 /* ---- restarts ---- */
 
 /* It has run for 5 minutes when the row was written, 3 minutes ago. */
@@ -281,6 +323,21 @@ static void test_restart(void **state)
     fake_time_pass(1);
     assert_int_equal(bed_state(1), JOB_ENDING);
     assert_int_equal(state_of(1)->reason, REASON_TIME_LIMIT);
+}
+
+/* Nor does one that was set before the row was written. */
+static void test_clock_set(void **state)
+{
+    (void)state;
+    bed.limits.time_limit_ms = 10 * MINUTE;
+    bed_begin(1);
+    run(1);
+    fake_time.wall_ms += 120 * MINUTE;
+    fake_time_pass(3 * MINUTE);
+    bed_event(EVENT_HOST_SILENT, 0, 0, 0, 0); /* a step, up to which its times count */
+    struct record *r = job_record(engine_core(bed.engine), engine_job(bed.engine, 1), state_of(1), false);
+    assert_int_equal(r->accounted_ms - r->started_ms, 3 * MINUTE);
+    record_destroy(r);
 }
 
 static void test_other_boot(void **state)
@@ -348,7 +405,12 @@ static void test_result_silent(void **state)
         fake_time_pass(1000);
         assert_int_equal(bed_state(1), JOB_RUNNING);
     }
-    fake_time_pass(1000);
+    assert_false(bed_told("signal"));
+    fake_time_pass(1000); /* it is warned first, and has the time that it has asked for */
+    assert_true(bed_told("signal ws1 1.1 10"));
+    fake_time_pass(MINUTE - 1);
+    assert_int_equal(bed_state(1), JOB_RUNNING);
+    fake_time_pass(1);
     assert_int_equal(bed_state(1), JOB_ENDING);
     assert_int_equal(state_of(1)->reason, REASON_TIME_LIMIT);
 }
@@ -374,11 +436,11 @@ static void test_result_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_time),          TEST(test_what_counts),    TEST(test_cpu),           TEST(test_cpu_without_limit),
-        TEST(test_warning),       TEST(test_warning_later),  TEST(test_signal),        TEST(test_warning),
-        TEST(test_warning),       TEST(test_warning_later),  TEST(test_cpu_lie),       TEST(test_warning),
-        TEST(test_warning_later), TEST(test_cpu_warning),    TEST(test_restart),       TEST(test_other_boot),
-        TEST(test_overdue),       TEST(test_result_awaited), TEST(test_result_silent), TEST(test_result_lost),
+        TEST(test_time),          TEST(test_what_counts), TEST(test_cpu),           TEST(test_cpu_without_limit),
+        TEST(test_cpu_lie),       TEST(test_warning),     TEST(test_warning_later), TEST(test_signal),
+        TEST(test_cpu_warning),   TEST(test_cpu_jump),    TEST(test_cpu_silent),    TEST(test_restart),
+        TEST(test_clock_set),     TEST(test_other_boot),  TEST(test_overdue),       TEST(test_result_awaited),
+        TEST(test_result_silent), TEST(test_result_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
