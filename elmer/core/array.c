@@ -12,8 +12,8 @@
  * a job, or is counted, and is never two of these.
  *
  * Places: those of the tasks are from the array's id on, and the array's is behind them. So a task that goes back into
- * the queue is before those that were not started, and before all others who came later. When its user has moved the
- * array, a task gets the place of the array, and is before it there (policy/fcfs.c).
+ * the queue is before those that were not started, and before all others who came later. An array does not move: its
+ * tasks do, or his other jobs behind it. (An elmer of before moved it, and its tasks share its place then.)
  */
 #include "elmer/core/internal.h"
 
@@ -235,11 +235,6 @@ void array_task_ended(struct core *core, struct job *task)
 
 /* ---- what clients want ---- */
 
-static bool is_waiting(const struct job *job)
-{
-    return job->info.state == JOB_QUEUED || job->info.state == JOB_HELD;
-}
-
 static void cancel_task(struct core *core, struct job *task, const char *text)
 {
     queue_remove(core, task);
@@ -251,7 +246,7 @@ static void cancel_task(struct core *core, struct job *task, const char *text)
 
 static bool kill_task(struct core *core, struct job *task, const char *text)
 {
-    if (is_waiting(task))
+    if (job_is_waiting(task))
         cancel_task(core, task, text);
     else if (task->info.state != JOB_ENDING)
         life_end(core, task, REASON_KILLED, job_copy_text(text));
@@ -283,21 +278,16 @@ static bool do_to_task(struct core *core, struct job *task, const struct event *
 
     if (type == EVENT_KILL)
         return kill_task(core, task, event->u.by.text);
-    if (!is_waiting(task))
+    if (!job_is_waiting(task))
         return false;
-    if (type == EVENT_CANCEL) {
+    if (type == EVENT_CANCEL)
         cancel_task(core, task, event->u.by.text);
-    } else if (type == EVENT_TOP) {
-        return queue_top(core, task);
-    } else {
+    else
         hold_or_release(core, task, event);
-    }
     return true;
 }
 
-/* The tasks of these ordinals that wait in the array, each as a job of its own from now on; as the array they are held
- * or not. */
-static void split(struct core *core, struct job *array, struct core_range range)
+void array_split(struct core *core, struct job *array, struct core_range range)
 {
     for (uint32_t at = core_next_task(&array->info, range.from); at < range.to;
          at = core_next_task(&array->info, at + 1)) {
@@ -314,7 +304,31 @@ static void split(struct core *core, struct job *array, struct core_range range)
     }
 }
 
-static uint32_t count_waiting(const struct job *array, const struct core_range *ranges, int count)
+/* The last one before `end` that waits in it, or ntasks. */
+static uint32_t last_waiting(const struct core_job *array, uint32_t end)
+{
+    for (int i = array->ngone - 1; i >= 0 && end > array->next_task; i--)
+        if (array->gone[i].from < end && array->gone[i].to >= end)
+            end = array->gone[i].from;
+    return end > array->next_task ? end - 1 : array->ntasks;
+}
+
+size_t array_let_go(struct core *core, struct job *array, size_t count)
+{
+    size_t done = 0;
+
+    for (uint32_t at = array->info.ntasks; done < count; done++) {
+        at = last_waiting(&array->info, at);
+        if (at == array->info.ntasks)
+            break;
+        array_split(core, array, (struct core_range){at, at + 1});
+        index_find(core, array->info.id + 1 + at)->given = true;
+    }
+    settle(core, array, NULL);
+    return done;
+}
+
+uint32_t array_count_waiting(const struct job *array, const struct core_range *ranges, int count)
 {
     const struct core_job *info = &array->info;
     uint32_t waiting = 0;
@@ -383,12 +397,8 @@ static bool cancel_waiting(struct core *core, struct job *array, const struct co
 /* The array as it stands in the queue, for verbs that need no rows of tasks. */
 static bool do_to_queue(struct core *core, struct job *array, const struct event *event)
 {
-    enum event_type type = event->type;
-
-    if (!is_waiting(array))
+    if (!job_is_waiting(array))
         return false;
-    if (type == EVENT_TOP)
-        return queue_top(core, array);
     hold_or_release(core, array, event);
     return true;
 }
@@ -415,8 +425,13 @@ int array_verb(struct core *core, struct job *array, const struct event *event)
     if (array->info.ngone + count > CORE_MAX_GONE)
         drop_past(array);
     if (((event->u.by.tasks || removes) && gone_with(array, ranges, count) > CORE_MAX_GONE) ||
-        (event->u.by.tasks && !removes && count_waiting(array, ranges, count) > CORE_MAX_SPLIT)) {
+        (event->u.by.tasks && !removes && array_count_waiting(array, ranges, count) > CORE_MAX_SPLIT)) {
         core->reply.answer = ANSWER_TOO_MANY;
+        return 0;
+    }
+    if (event->type == EVENT_TOP) {
+        core->reply.answer = top_array(core, array, ranges, count, !event->u.by.tasks);
+        settle(core, array, NULL);
         return 0;
     }
     if (removes)
@@ -425,7 +440,7 @@ int array_verb(struct core *core, struct job *array, const struct event *event)
         done = do_to_queue(core, array, event);
     else
         for (int i = 0; i < count; i++)
-            split(core, array, ranges[i]);
+            array_split(core, array, ranges[i]);
     LIST_FOR_EACH_SAFE (node, &array->array->tasks)
         if (core_range_has(ranges, count, TASK(node)->info.task - 1))
             done = do_to_task(core, TASK(node), event) || done;

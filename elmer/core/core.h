@@ -168,13 +168,13 @@ uint64_t core_next_id(const struct core *core); /* of the next job */
 
 /* ---- events ---- */
 enum event_type {
-    EVENT_SUBMIT,  /* client: a new job. Answered with ANSWER. */
-    EVENT_CANCEL,  /* client: remove a queued or held job. Answered. */
-    EVENT_KILL,    /* client: end a starting or running job. Answered. */
-    EVENT_HOLD,    /* client: Answered. */
-    EVENT_RELEASE, /* client: Answered. */
-    EVENT_TOP,   /* client: a queued or held job before all others of its owner that wait, see queue_top(). Answered. */
-    EVENT_DRAIN, /* administrator: host takes no new jobs. Answered. */
+    EVENT_SUBMIT,      /* client: a new job. Answered with ANSWER. */
+    EVENT_CANCEL,      /* client: remove a queued or held job. Answered. */
+    EVENT_KILL,        /* client: end a starting or running job. Answered. */
+    EVENT_HOLD,        /* client: Answered. */
+    EVENT_RELEASE,     /* client: Answered. */
+    EVENT_TOP,         /* client: a queued or held job before all others of its owner that wait, see top.c. Answered. */
+    EVENT_DRAIN,       /* administrator: host takes no new jobs. Answered. */
     EVENT_UNDRAIN,     /* Answered. */
     EVENT_SET,         /* administrator: another allocator or policy, from this step's decisions on. Answered. */
     EVENT_CONFIGURE,   /* other options, from this step's decisions on; who has a deeper level keeps it */

@@ -83,7 +83,8 @@ struct job {
     bool launched;         /* by this core */
     bool restored;         /* an earlier core may have known more of it than was on disk */
     bool in_heap;
-    bool in_cube; /* its processors are a cluster of the cube */
+    bool in_cube;       /* its processors are a cluster of the cube */
+    bool topped, given; /* in top.c only: it goes before the others; it has left its array for one that does */
     int64_t level_since_ms;
     int64_t deadline_ms;    /* STARTING */
     struct place in_queue;  /* core->queue */
@@ -230,6 +231,10 @@ struct job *index_from(const struct core *core, uint64_t id);     /* the first o
 void index_insert(struct core *core, struct job *job);            /* the id is not in it */
 
 /* ---- queue.c: who is next ---- */
+static inline bool job_is_waiting(const struct job *job)
+{
+    return job->info.state == JOB_QUEUED || job->info.state == JOB_HELD;
+}
 void queue_init(struct core *core);
 void queue_add(struct core *core, struct job *job);
 void queue_remove(struct core *core, struct job *job);
@@ -238,12 +243,18 @@ enum reason queue_reason(const struct core *core, const struct job *job); /* why
 void queue_changed_job(struct core *core, struct job *job);               /* held, released, or without a claim */
 void queue_changed_supply(struct core *core);                             /* hosts up, down, drained, undrained */
 void queue_changed_space(struct core *core, uint32_t gained); /* the allocator might take this many processors more */
-/* Moves the job before all other waiting jobs of its user. Those that were before it move back one place each, among
- * the places that this user already has. false: they are too many. */
-bool queue_top(struct core *core, struct job *job);
+/* These get these places, in the order of the queue, of the same user. */
+void queue_move(struct core *core, struct job *const *jobs, const uint64_t *places, size_t count);
 void queue_sort(struct core *core); /* by the policy, which is another one */
 void queue_run(struct core *core);
 uint32_t queue_ahead(const struct job *job);
+
+/* ---- top.c: the order of one's own jobs ---- */
+/* Moves these waiting jobs of one user, none of which is an array, in this order before all others of his that wait.
+ * Those that were before them move back, among the places that he has. false: they are more than CORE_MAX_TOP. */
+bool top_jobs(struct core *core, struct job *const *jobs, size_t count);
+/* The tasks of these ordinals, or all of the array. */
+enum answer top_array(struct core *core, struct job *array, const struct core_range *ranges, int count, bool all);
 
 /* ---- after.c: who waits for others ---- */
 bool after_valid(const struct core_after *after, int n, uint64_t before); /* all are of jobs before this one */
@@ -278,6 +289,12 @@ void array_tell_waiters(struct core *core, struct job *array);
 void array_link(struct core *core, struct job *job); /* after a restart: with its tasks, or with its array */
 void array_settle_restored(struct core *core);       /* when all are back */
 int array_verb(struct core *core, struct job *array, const struct event *event); /* what a client wants of it */
+uint32_t array_count_waiting(const struct job *array, const struct core_range *ranges, int count);
+/* The tasks of these ordinals that wait in the array, each as a job of its own from now on; as the array they are held
+ * or not. */
+void array_split(struct core *core, struct job *array, struct core_range range);
+/* So many of those that wait in it, from the last one on, become jobs at their places, given. Returns how many did. */
+size_t array_let_go(struct core *core, struct job *array, size_t count);
 /* array_check.c: what is wrong, or NULL. */
 const char *check_array(const struct core *core, const struct job *job);
 

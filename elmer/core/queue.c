@@ -67,57 +67,24 @@ void queue_add(struct core *core, struct job *job)
         set_cursor(core, job);
 }
 
-/* Of its user: those before it, it, and those that share its place. NULL: there are too many. */
-static struct job **own_until(struct core *core, const struct job *job, size_t *count)
-{
-    struct job **own = NULL;
-    size_t room = 0;
-    bool reached = false;
-
-    *count = 0;
-    for (struct place *at = order_first(&core->queue.jobs); at; at = order_next(at)) {
-        if (reached && QUEUED(at)->info.place != job->info.place)
-            break;
-        reached |= QUEUED(at) == job;
-        if (QUEUED(at)->user != job->user)
-            continue;
-        own = mem_grow(own, &room, *count + 1, sizeof(struct job *));
-        own[(*count)++] = QUEUED(at);
-        if (*count > CORE_MAX_TOP + 1) {
-            free(own);
-            return NULL;
-        }
-    }
-    return own;
-}
-
-/* Jobs that share a place go together, so there are as many places as before. */
-bool queue_top(struct core *core, struct job *job)
+void queue_move(struct core *core, struct job *const *jobs, const uint64_t *places, size_t count)
 {
     struct order *order = &core->queue.jobs;
-    size_t count, next = 0;
-    struct job **own = own_until(core, job, &count);
-    uint64_t first = own ? own[0]->info.place : 0, last = job->info.place;
+    bool any = false;
 
-    if (!own)
-        return false;
-    if (first != last) {
-        for (size_t i = 0; i < count; i++)
-            order_remove(order, &own[i]->in_queue);
-        for (size_t i = 0; i < count; i++) {
-            uint64_t place = own[i]->info.place;
-            while (next < count && own[next]->info.place == place)
-                next++;
-            own[i]->info.place = place == last ? first : own[next]->info.place;
-        }
-        for (size_t i = 0; i < count; i++) {
-            order_insert(order, &own[i]->in_queue, own[i]->info.id, awake(own[i]));
-            emit_owe_persist(core, own[i]);
-        }
-        queue_changed_supply(core); /* the search begins anew */
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i]->info.place != places[i])
+            order_remove(order, &jobs[i]->in_queue);
+    for (size_t i = 0; i < count; i++) {
+        if (jobs[i]->info.place == places[i])
+            continue;
+        jobs[i]->info.place = places[i];
+        order_insert(order, &jobs[i]->in_queue, jobs[i]->info.id, awake(jobs[i]));
+        emit_owe_persist(core, jobs[i]);
+        any = true;
     }
-    free(own);
-    return true;
+    if (any)
+        queue_changed_supply(core); /* the search begins anew */
 }
 
 void queue_sort(struct core *core)

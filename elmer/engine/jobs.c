@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "elmer/engine/internal.h"
 #include "elmer/engine/jobs.h"
 
 #include <assert.h>

@@ -63,8 +63,10 @@ void decide_job(struct request *request, enum event_type type)
 void decide_top(struct request *request)
 {
     struct requests *requests = request->requests;
-    const struct core_job *job = core_job(engine_core(requests->room.engine), request->job);
+    struct core *core = engine_core(requests->room.engine);
+    const struct core_job *job = core_job(core, request->job);
     int64_t begin_ms = engine_now_ms();
+    job = job ? job : core_array_of(core, request->job); /* a task that waits in it */
     if (!job || job->ahead < TOP_FREE) {
         decide_job(request, EVENT_TOP);
         return;

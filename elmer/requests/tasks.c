@@ -155,10 +155,15 @@ bool tasks_explain(struct request *request, const char *verb, enum answer answer
     const struct core_job *array = core_job(engine_core(request->requests->room.engine), request->job);
     if (!array || !array->ntasks || array->state == JOB_DONE || array->state == JOB_CANCELLED)
         return false;
-    if (answer == ANSWER_TOO_MANY)
+    if (answer == ANSWER_TOO_MANY && request->type == WIRE_top)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "array %" PRIu64 " is not moved: %d of its tasks, and past %d other jobs of its owner, is the "
+                      "most at a time; name fewer, like etop '%" PRIu64 "[1-100]'",
+                      request->job, CORE_MAX_SPLIT, CORE_MAX_TOP, request->job);
+    else if (answer == ANSWER_TOO_MANY)
         request_error(request, WIRE_CODE_REFUSED,
                       "these are too many tasks of array %" PRIu64
-                      ": at most %d that wait in it can be held, released or moved alone at a time, and it can lose %d "
+                      ": at most %d that wait in it can be held or released alone at a time, and it can lose %d "
                       "ranges; name them all, or fewer",
                       request->job, CORE_MAX_SPLIT, CORE_MAX_GONE);
     else if (answer == ANSWER_WRONG_STATE)

@@ -4,6 +4,7 @@
  * core_check() looks at each step by brute force. Here it is looked at that each task is started at most once in an
  * attempt, by their order, that nobody who came later and fits is before a task that is eligible, and that in the end
  * each task has run to its end, was cancelled while it waited, or was killed, and is counted so. */
+#include "tests/sim/top.h"
 #include "tests/sim/world.h"
 
 #include <stdio.h>
@@ -158,14 +159,17 @@ static void look_at_place(struct walk *w, const struct core_job *task)
 static void step(struct walk *w, struct event event)
 {
     char text[400] = "";
+    struct top_fault fault = {NULL, 0};
     struct actions actions;
 
     if (w->fault[0] != '\0')
         return;
     actions_init(&actions);
     event.now_ms = w->now_ms;
-    if (core_step(w->core, &event, &actions) != 0)
+    if (top_step(w->core, &event, &actions, &fault) != 0)
         fail(w, "the step is refused", event.job);
+    if (fault.text)
+        fail(w, fault.text, fault.job);
     if (core_check(w->core, text, sizeof(text)) != 0)
         fail(w, text, event.job);
     w->steps++;

@@ -1,2 +1,2 @@
-# queue.c: a job is moved before those of other users
-s/^        if (QUEUED(at)->user != job->user)$/        if (QUEUED(at) == NULL)/
+# top.c: a job is moved before those of other users
+s/^        if (job->user != any->user)$/        if (job == NULL)/

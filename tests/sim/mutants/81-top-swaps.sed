@@ -1,2 +1,2 @@
-# queue.c: the first one gets the place of the job that is moved
-s/ = place == last ? first : own\[next\]->info.place;/ = place == last ? first : i == 0 ? last : place;/
+# queue.c: those that were before a job that is moved change their order
+s/^        jobs\[i\]->info.place = places\[i\];$/        jobs[i]->info.place = places[i == 0 ? 0 : count - i];/

@@ -1,2 +1,2 @@
 # queue.c: places are not stored
-s/^            emit_owe_persist(core, own\[i\]);$//
+s/^        emit_owe_persist(core, jobs\[i\]);$//

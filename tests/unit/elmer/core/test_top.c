@@ -176,40 +176,49 @@ static uint32_t ahead(struct fixture *f, uint64_t job)
     return core_job(f->core, job)->ahead;
 }
 
-/* The array has given its place to another job of its user: its tasks have no places before others' any more. */
-static void test_task_of_an_array_that_went_behind(void **state)
+static int top_tasks(struct fixture *f, uint64_t array, uint32_t from, uint32_t to, uint32_t uid)
+{
+    const struct core_range range = {from - 1, to};
+    struct event event = {.type = EVENT_TOP, .host = -1, .request = 1, .job = array};
+
+    event.u.by.uid = uid;
+    event.u.by.tasks = &range;
+    event.u.by.ntasks = 1;
+    assert_int_equal(fixture_step(f, event), 0);
+    return (int)fixture_find(f, ACTION_ANSWER, -1)->answer;
+}
+
+/* A job that goes before an array has the place of a task of it, and the last one goes back for it. */
+static void test_before_an_array(void **state)
 {
     struct fixture f;
-    uint64_t array, other, own;
+    uint64_t array, other, own, later;
 
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
     array = submit_array(&f, 5, 3, false);
     other = submit(&f, 6, true);
     own = submit(&f, 5, true);
+    later = submit(&f, 5, true);
     assert_int_equal(fixture_client(&f, EVENT_TOP, own, 5, false), ANSWER_OK);
-    assert_int_equal(ahead(&f, other), 1);
-    to_task(&f, EVENT_HOLD, array, 2, 5);
-    to_task(&f, EVENT_RELEASE, array, 2, 5);
     assert_int_equal(ahead(&f, own), 0);
-    assert_int_equal(ahead(&f, other), 1);
-    assert_int_equal(ahead(&f, array + 2), 2);
-    assert_int_equal(ahead(&f, array), 3); /* behind its task */
-    assert_int_equal(fixture_client(&f, EVENT_TOP, own, 5, false), ANSWER_OK);
-    assert_int_equal(ahead(&f, other), 1);
-    to_task(&f, EVENT_TOP, array, 2, 5); /* at its array's place, so with it */
-    assert_int_equal(ahead(&f, array + 2), 0);
-    assert_int_equal(ahead(&f, array), 1);
+    assert_int_equal(ahead(&f, array), 1); /* of which two wait */
     assert_int_equal(ahead(&f, other), 2);
-    assert_int_equal(ahead(&f, own), 3);
-    assert_int_equal(fixture_client(&f, EVENT_TOP, own, 5, false), ANSWER_OK);
-    assert_int_equal(ahead(&f, own), 0);
-    assert_int_equal(ahead(&f, other), 1);
+    assert_int_equal(ahead(&f, array + 3), 3);
+    assert_int_equal(core_tasks_waiting(core_job(f.core, array)), 2);
+    assert_int_equal(fixture_client(&f, EVENT_TOP, later, 5, false), ANSWER_OK);
+    assert_int_equal(ahead(&f, later), 0);
+    assert_int_equal(ahead(&f, own), 1);
+    assert_int_equal(ahead(&f, array), 2);
+    assert_int_equal(ahead(&f, other), 3);
+    to_task(&f, EVENT_TOP, array, 3, 5); /* and back */
+    assert_int_equal(ahead(&f, array + 3), 0);
+    assert_int_equal(ahead(&f, other), 3); /* three places are before it, as ever */
     fixture_fini(&f);
 }
 
-/* One that was moved before: its tasks, those that go back into the queue too, are where it is. */
-static void test_task_of_an_array_that_went_ahead(void **state)
+/* As many of its tasks go before others as its user had places there, not all of them. */
+static void test_array_past_others(void **state)
 {
     struct fixture f;
     uint64_t own, other, array;
@@ -220,28 +229,89 @@ static void test_task_of_an_array_that_went_ahead(void **state)
     other = submit(&f, 6, true);
     array = submit_array(&f, 5, 3, true);
     assert_int_equal(fixture_client(&f, EVENT_TOP, array, 5, false), ANSWER_OK);
-    to_task(&f, EVENT_HOLD, array, 3, 5);
-    assert_int_equal(ahead(&f, array + 3), 0);
-    assert_int_equal(ahead(&f, array), 1);
-    assert_int_equal(ahead(&f, other), 2);
-    assert_int_equal(ahead(&f, own), 3);
-    fixture_up(&f, 0, 1, 7, NULL, 0);
-    fixture_run(&f, array + 1);
-    fixture_step(&f, (struct event){.type = EVENT_HOST_DOWN, .host = 0});
-    assert_int_equal(fixture_state(&f, array + 1), JOB_QUEUED);
     assert_int_equal(ahead(&f, array + 1), 0);
-    assert_int_equal(ahead(&f, array + 3), 1);
+    assert_int_equal(ahead(&f, other), 1);
     assert_int_equal(ahead(&f, array), 2);
-    assert_int_equal(ahead(&f, other), 3);
+    assert_int_equal(ahead(&f, own), 3);
+    assert_int_equal(fixture_client(&f, EVENT_TOP, own, 5, false), ANSWER_OK);
+    assert_int_equal(ahead(&f, own), 0);
+    assert_int_equal(ahead(&f, other), 1);
+    fixture_fini(&f);
+}
+
+/* Of more places than it has tasks. */
+static void test_array_past_many(void **state)
+{
+    struct fixture f;
+    uint64_t own[4], other, array;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    for (int i = 0; i < 4; i++)
+        own[i] = submit(&f, 5, true);
+    other = submit(&f, 6, true);
+    array = submit_array(&f, 5, 2, false);
+    assert_int_equal(fixture_client(&f, EVENT_TOP, array, 5, false), ANSWER_OK);
+    assert_int_equal(ahead(&f, array + 1), 0);
+    assert_int_equal(ahead(&f, array + 2), 1);
+    assert_int_equal(ahead(&f, own[0]), 2);
+    assert_int_equal(ahead(&f, own[1]), 3);
+    assert_int_equal(ahead(&f, other), 4);
+    assert_int_equal(ahead(&f, own[2]), 5);
+    assert_int_equal(ahead(&f, own[3]), 6);
+    assert_int_equal(fixture_state(&f, array), JOB_STARTED); /* nothing waits in it */
+    fixture_fini(&f);
+}
+
+/* In the order of their indices, and all in one step. */
+static void test_tasks(void **state)
+{
+    struct fixture f;
+    uint64_t own, other, array;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    own = submit(&f, 5, true);
+    other = submit(&f, 6, true);
+    array = submit_array(&f, 5, 10, false);
+    assert_int_equal(top_tasks(&f, array, 3, 5, 5), ANSWER_OK);
+    assert_int_equal(ahead(&f, array + 3), 0);
+    assert_int_equal(ahead(&f, other), 1);
+    assert_int_equal(ahead(&f, array + 4), 2);
+    assert_int_equal(ahead(&f, array + 5), 3);
+    assert_int_equal(ahead(&f, own), 4);
+    assert_int_equal(ahead(&f, array), 5);
+    fixture_fini(&f);
+}
+
+static void test_too_many_tasks(void **state)
+{
+    struct fixture f;
+    uint64_t array;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    for (int i = 0; i < CORE_MAX_SPLIT + 1; i++)
+        submit(&f, 5, false);
+    array = submit_array(&f, 5, CORE_MAX_SPLIT + 100, false);
+    assert_int_equal(top_tasks(&f, array, 1, CORE_MAX_SPLIT + 1, 5), ANSWER_TOO_MANY);
+    assert_int_equal(fixture_client(&f, EVENT_TOP, array, 5, false), ANSWER_TOO_MANY);
+    assert_int_equal(core_job(f.core, array)->ngone, 0);
+    assert_int_equal(top_tasks(&f, array, 1, CORE_MAX_SPLIT, 5), ANSWER_OK);
+    assert_int_equal(ahead(&f, array + CORE_MAX_SPLIT), CORE_MAX_SPLIT - 1);
     fixture_fini(&f);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_permutation), cmocka_unit_test(test_who_may),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_permutation),
+                                       cmocka_unit_test(test_who_may),
                                        cmocka_unit_test(test_too_many),
-                                       cmocka_unit_test(test_task_of_an_array_that_went_behind),
-                                       cmocka_unit_test(test_task_of_an_array_that_went_ahead)};
+                                       cmocka_unit_test(test_before_an_array),
+                                       cmocka_unit_test(test_array_past_others),
+                                       cmocka_unit_test(test_array_past_many),
+                                       cmocka_unit_test(test_tasks),
+                                       cmocka_unit_test(test_too_many_tasks)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
