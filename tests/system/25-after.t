@@ -70,4 +70,22 @@ for id in "${own[3]}" "${others[1]}" "${own[1]}" "${others[2]}" "${own[2]}" "${o
     starts+="$(field "$id" 'j["started"]')"$'\n'
 done
 is 'and have run in that order' "$starts" "$(sort <<<"${starts%$'\n'}")"$'\n'
+
+# ---- an array is as many as it has tasks ----
+first=$(submit alice -o /dev/null 2 sleep 600)
+wait_for 10 'a job has all processors again' running "$first"
+early=$(submit alice -o /dev/null 2 true)
+other=$(submit bob -o /dev/null 2 true)
+array=$(submit alice -o /dev/null -a 1-3 2 true)
+ok 'an array is moved' as alice 2 etop "$array"
+on 1 systemctl kill -s KILL elmer
+wait_for 20 'elmer is back again' is_state "$early" queued
+is 'one of its tasks is before the job of another user, where one of its own was' \
+    "$(for id in "$((array + 1))" "$other" "$array" "$early"; do field "$id" 'j["ahead"]'; done | xargs)" '0 1 2 3'
+ok 'the job is moved before it' as alice 2 etop "$early"
+is 'and that task is behind' "$(for id in "$early" "$other" "$((array + 1))" "$array"; do field "$id" 'j["ahead"]'; done | xargs)" '0 1 2 3'
+ok 'an administrator removes the array' on 1 ecancel "$array"
+like 'and is named' "$(on 1 equery "$array")" 'ecancel of root'
+as alice 1 ekill "$first"
+ok 'the others end' as alice 1 ewait -t 60 "$early" "$other"
 done_testing
