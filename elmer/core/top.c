@@ -217,5 +217,5 @@ enum answer top_array(struct core *core, struct job *array, const struct core_ra
         return ANSWER_TOO_MANY;
     if (all && array->in_queue.in && core_tasks_waiting(&array->info) > 0)
         put_behind(core, array);
-    return n > 0 || (array->in_queue.in && job_is_waiting(array)) ? ANSWER_OK : ANSWER_WRONG_STATE;
+    return n > 0 || (all && job_is_waiting(array)) ? ANSWER_OK : ANSWER_WRONG_STATE;
 }

@@ -207,10 +207,12 @@ static void begin(struct engine *engine, struct engine_job *job, const struct co
 
 void limits_note(struct engine *engine, struct engine_job *job, const struct core_job *state)
 {
-    if (state->state == JOB_RUNNING)
+    if (state->state == JOB_RUNNING) {
         begin(engine, job, state, engine_now_ms());
-    else
-        limits_clear(engine, job);
+        return;
+    }
+    job->started_ms = limits_started_ms(job, engine_now_ms(), wall_now().ms); /* as its rows have said */
+    limits_clear(engine, job);
 }
 
 void limits_resume(struct engine *engine, struct engine_job *job, const struct record *r, int64_t until_ms)

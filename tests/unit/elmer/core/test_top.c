@@ -284,6 +284,30 @@ static void test_tasks(void **state)
     fixture_fini(&f);
 }
 
+/* One that runs, and one that was cancelled. */
+static void test_no_task_that_waits(void **state)
+{
+    const struct core_range second = {1, 2};
+    struct event event = {.type = EVENT_CANCEL, .host = -1, .request = 1};
+    struct fixture f;
+    uint64_t array;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, true);
+    array = submit_array(&f, 5, 5, false);
+    fixture_run(&f, array + 1);
+    event.job = array;
+    event.u.by.uid = 5;
+    event.u.by.tasks = &second;
+    event.u.by.ntasks = 1;
+    assert_int_equal(fixture_step(&f, event), 0);
+    assert_int_equal(top_tasks(&f, array, 1, 1, 5), ANSWER_WRONG_STATE);
+    assert_int_equal(top_tasks(&f, array, 2, 2, 5), ANSWER_WRONG_STATE);
+    assert_int_equal(top_tasks(&f, array, 1, 3, 5), ANSWER_OK);
+    assert_int_equal(fixture_client(&f, EVENT_TOP, array, 5, false), ANSWER_OK);
+    fixture_fini(&f);
+}
+
 static void test_too_many_tasks(void **state)
 {
     struct fixture f;
@@ -311,6 +335,7 @@ int main(void)
                                        cmocka_unit_test(test_array_past_others),
                                        cmocka_unit_test(test_array_past_many),
                                        cmocka_unit_test(test_tasks),
+                                       cmocka_unit_test(test_no_task_that_waits),
                                        cmocka_unit_test(test_too_many_tasks)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

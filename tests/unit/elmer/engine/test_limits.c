@@ -338,6 +338,11 @@ static void test_clock_set(void **state)
     struct record *r = job_record(engine_core(bed.engine), engine_job(bed.engine, 1), state_of(1), false);
     assert_int_equal(r->accounted_ms - r->started_ms, 3 * MINUTE);
     record_destroy(r);
+    bed_event(EVENT_HOST_HEARD, 0, 0, 0, 0);
+    bed_exited(1, 0);
+    fake_store_commit();
+    int64_t started_ms = engine_job(bed.engine, 1)->started_ms;
+    assert_int_equal(FAKE_WALL_MS + fake_time.passed_ms + fake_time.wall_ms - started_ms, 3 * MINUTE);
 }
 
 static void test_other_boot(void **state)
