@@ -135,16 +135,6 @@ bool top_jobs(struct core *core, struct job *const *jobs, size_t count)
     return few;
 }
 
-static void move_behind(struct core *core, const struct job *array, struct job *const *jobs, size_t count)
-{
-    uint64_t *places = mem_array(count, sizeof(*places));
-
-    for (size_t i = 0; i < count; i++)
-        places[i] = array->info.place;
-    queue_move(core, jobs, places, count);
-    free(places);
-}
-
 /* ---- arrays ---- */
 
 static int compare_tasks(const void *a, const void *b)
@@ -171,22 +161,25 @@ static struct job **waiting_jobs(const struct job *array, const struct core_rang
     return jobs;
 }
 
-/* Those of its user that are before those that wait in it. */
-static void put_behind(struct core *core, struct job *array)
+/* Those of its user that are before those that wait in it: they share its place, and are behind it there. */
+static void put_behind(struct core *core, const struct job *array)
 {
     struct job **jobs = NULL;
+    uint64_t *places;
     size_t n = 0, room = 0;
 
-    for (struct place *at = order_first(&core->queue.jobs); at; at = order_next(at)) {
-        struct job *job = CONTAINER_OF(at, struct job, in_queue);
-        if (job == array)
-            break;
+    for (struct place *at = order_first(&core->queue.jobs); at && QUEUED(at) != array; at = order_next(at)) {
+        struct job *job = QUEUED(at);
         if (job->user != array->user || job->of == array || !is_one(job))
             continue;
         jobs = mem_grow(jobs, &room, n + 1, sizeof(struct job *));
         jobs[n++] = job;
     }
-    move_behind(core, array, jobs, n);
+    places = mem_array(n, sizeof(*places));
+    for (size_t i = 0; i < n; i++)
+        places[i] = array->info.place;
+    queue_move(core, jobs, places, n);
+    free(places);
     free(jobs);
 }
 
