@@ -15,10 +15,32 @@
 #include "rsd/root/internal.h"
 #include "tests/fuzz/fuzz.h"
 
+/* One of the nine that turn a line around. */
+static bool turns(const char *text, size_t length)
+{
+    static const char *const turning[] = {"\u202A", "\u202B", "\u202C", "\u202D", "\u202E",
+                                          "\u2066", "\u2067", "\u2068", "\u2069"};
+
+    for (size_t i = 0; i < sizeof(turning) / sizeof(*turning); i++) {
+        if (memmem(text, length, turning[i], strlen(turning[i])))
+            return true;
+    }
+    return false;
+}
+
+/* What is left as it is: no control character, of C1 neither, and nothing that turns a line around. */
+static bool is_clean(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7F || (unsigned char)text[i] == 0xC2)
+            return false;
+    }
+    return str_valid_utf8(text, length) && !turns(text, length);
+}
+
 static void check_printable(const char *text, size_t length, size_t size)
 {
     char *out = malloc(size), *twice = malloc(4 * size + 4);
-    bool clean = str_valid_utf8(text, length);
 
     if (!out || !twice)
         abort();
@@ -26,10 +48,9 @@ static void check_printable(const char *text, size_t length, size_t size)
     FUZZ_CHECK(strlen(out) < size && str_valid_utf8(out, strlen(out)), "not UTF-8 in %zu bytes", size);
     for (const char *c = out; *c != '\0'; c++)
         FUZZ_CHECK((unsigned char)*c >= ' ' && *c != 0x7F, "a control character is left");
+    FUZZ_CHECK(!turns(out, strlen(out)), "a line can be turned around");
     FUZZ_CHECK(strcmp(str_printable(twice, 4 * size + 4, out, strlen(out)), out) == 0, "printable is not printable");
-    for (size_t i = 0; i < length; i++)
-        clean = clean && (unsigned char)text[i] >= ' ' && text[i] != 0x7F && (unsigned char)text[i] != 0xC2;
-    if (clean && length < size)
+    if (length < size && is_clean(text, length))
         FUZZ_CHECK(strlen(out) == length && memcmp(out, text, length) == 0, "clean text was changed");
     free(out);
     free(twice);
