@@ -15,14 +15,13 @@
 #include "rsd/root/internal.h"
 #include "tests/fuzz/fuzz.h"
 
-/* One of the nine that turn a line around. */
+/* One of the nine that turn a line around: U+202A..202E, U+2066..2069. */
 static bool turns(const char *text, size_t length)
 {
-    static const char *const turning[] = {"\u202A", "\u202B", "\u202C", "\u202D", "\u202E",
-                                          "\u2066", "\u2067", "\u2068", "\u2069"};
+    for (unsigned c = 0x202A; c <= 0x2069; c = c == 0x202E ? 0x2066 : c + 1) {
+        const char utf8[] = {(char)(0xE0 | c >> 12), (char)(0x80 | (c >> 6 & 0x3F)), (char)(0x80 | (c & 0x3F))};
 
-    for (size_t i = 0; i < sizeof(turning) / sizeof(*turning); i++) {
-        if (memmem(text, length, turning[i], strlen(turning[i])))
+        if (memmem(text, length, utf8, sizeof(utf8)))
             return true;
     }
     return false;
