@@ -124,27 +124,41 @@ static void test_programs_of_helpers(void **state)
     assert_string_equal(found.agent, config.agent);
 }
 
-/* It is made at the rank of daemons: the largest environment that can come must not cost its square. */
-static void test_a_large_one_is_cheap(void **state)
+enum { MANY_VARIABLES = 60000 };
+
+/* CPU time for an environment of so many variables, the least of five. */
+static double cost_ms(int variables)
 {
-    enum { VARIABLES = 60000 };
-    static char text[VARIABLES][16];
-    static const char *given[VARIABLES + 2];
-    struct timespec begin, end;
-    (void)state;
+    static char text[MANY_VARIABLES][16];
+    static const char *given[MANY_VARIABLES + 2];
+    double least = 0;
     given[0] = "PVM_TMP=/x";
-    for (int i = 0; i < VARIABLES; i++) {
+    for (int i = 0; i < variables; i++) {
         snprintf(text[i], sizeof(text[i]), "LD_%05d=", i);
         given[i + 1] = text[i];
     }
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
-    char **environment = make(ROLE_COMMAND, given);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-    double seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
-    print_message("%d variables: %.1f ms\n", VARIABLES, seconds * 1e3);
-    assert_true(strlen(value(environment, "PVM_EXPORT")) < 1024);
-    assert_true(seconds < 0.3);
-    environment_free(environment);
+    given[variables + 1] = NULL;
+    for (int round = 0; round < 5; round++) {
+        struct timespec begin, end;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+        char **environment = make(ROLE_COMMAND, given);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+        double ms = (double)(end.tv_sec - begin.tv_sec) * 1e3 + (double)(end.tv_nsec - begin.tv_nsec) / 1e6;
+        least = round == 0 || ms < least ? ms : least;
+        assert_true(strlen(value(environment, "PVM_EXPORT")) < 1024);
+        environment_free(environment);
+    }
+    return least;
+}
+
+/* It is made at the rank of daemons: the largest environment that can come must not cost its square, which would be a
+ * hundred times what a tenth of it costs. Its caches hold less of it, so it is not ten times either. */
+static void test_a_large_one_is_cheap(void **state)
+{
+    double tenth = cost_ms(MANY_VARIABLES / 10), all = cost_ms(MANY_VARIABLES);
+    (void)state;
+    print_message("%d variables: %.1f ms, a tenth of them %.2f ms\n", MANY_VARIABLES, all, tenth);
+    assert_true(all < 30 * tenth);
 }
 
 static void test_threads_follow_the_processors(void **state)
