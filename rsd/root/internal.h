@@ -357,7 +357,7 @@ void ranks_settle(struct root *root); /* when the walks of an order are done: sa
 struct sched_target ranks_target(const struct root *root, const struct root_job *job);
 void ranks_tell(struct root *root, struct root_job *job);               /* the supervisor: of processes to come */
 void ranks_process(struct root *root, struct root_job *job, pid_t pid); /* reads all of its group */
-void ranks_started(struct root_job *job, const struct job_process *process);
+void ranks_started(struct root *root, struct root_job *job, const struct job_process *process, bool first);
 void ranks_prune_helpers(struct root_job *job);
 void ranks_look(struct root_job *job); /* tell its processes whether it is alone; and the answer is how they wait */
 void ranks_look_again(struct root_job *job); /* if it is not as it was told */

@@ -195,11 +195,15 @@ void ranks_process(struct root *root, struct root_job *job, pid_t pid)
 
 /* Its supervisor has given it the rank that it knew of (sup/process.c). If that has changed since the start was passed
  * on, a walk may have gone past it before. To look for it at once would read all of its group, as often as its user
- * starts something; the sweeps are paid for. */
-void ranks_started(struct root_job *job, const struct job_process *process)
+ * starts something; the sweeps are paid for. But a helper may be above all jobs, by a boost that has ended meanwhile,
+ * and no budget is to keep it there; it is elmer that starts those, one for each daemon of the machine. */
+void ranks_started(struct root *root, struct root_job *job, const struct job_process *process, bool first)
 {
-    if (process->rank_changes != job->rank_changes)
-        plan_soon(job, mono_ms(mono_now()));
+    if (process->rank_changes == job->rank_changes)
+        return;
+    plan_soon(job, mono_ms(mono_now()));
+    if (first && process->role != ROLE_COMMAND)
+        ranks_process(root, job, process->pid);
 }
 
 /* A walk that is under way finds them as well. */

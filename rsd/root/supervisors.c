@@ -180,12 +180,13 @@ static void heard_started(struct root *root, struct root_job *job, const struct 
 {
     struct job_process *process = job_process(job, (uint32_t)message->u.started.process, true);
     if (process) {
-        if (process->pid == 0 && !process->exited)
+        bool first = process->pid == 0 && !process->exited;
+        if (first)
             starts_charge_birth(root, job, (pid_t)message->u.started.pid);
         process->pid = (pid_t)message->u.started.pid;
         if (process->role != ROLE_COMMAND)
             job_helper_add(job, process->pid);
-        ranks_started(job, process);
+        ranks_started(root, job, process, first);
     }
     tell(root, message);
 }
