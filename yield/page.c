@@ -58,27 +58,46 @@ static uint32_t own_rank(void)
     return PAGE_NO_RANK;
 }
 
+static uint32_t own_pids(void)
+{
+    struct statx st;
+    return syscall(SYS_statx, AT_FDCWD, "/proc/self/ns/pid", 0, STATX_INO, &st) == 0 ? (uint32_t)st.stx_ino : 0;
+}
+
 static bool change(struct page_slot *slot, int32_t before, int32_t pid)
 {
-    return __atomic_compare_exchange_n(&slot->pid, &before, pid, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(&slot->pid, &before, pid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* In its namespace only is a pid that nobody has one of the dead. */
+static bool is_dead(const struct page_slot *slot, int32_t pid, uint32_t pids)
+{
+    return pid > 0 && __atomic_load_n(&slot->pids, __ATOMIC_RELAXED) == pids && kill(pid, 0) < 0 && errno == ESRCH;
 }
 
 /* Who was killed could not do so, and would count as one who waits for as long as the job lasts. */
-static void free_slots_of_dead(struct page *page)
+static void free_slots_of_dead(struct page *page, uint32_t pids)
 {
-    for (size_t i = 0; i < PAGE_SLOTS; i++) {
-        int32_t pid = __atomic_load_n(&page->slots[i].pid, __ATOMIC_RELAXED);
-        if (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH && change(&page->slots[i], pid, 0))
+    for (size_t i = 0; pids && i < PAGE_SLOTS; i++) {
+        struct page_slot *slot = &page->slots[i];
+        int32_t pid = __atomic_load_n(&slot->pid, __ATOMIC_ACQUIRE);
+        uint32_t mine = pids;
+        /* one frees it, and whoever takes it next begins with a namespace that is not known */
+        if (is_dead(slot, pid, pids) &&
+            __atomic_compare_exchange_n(&slot->pids, &mine, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
+            change(slot, pid, 0))
             __atomic_fetch_sub(&page->head.processes, 1, __ATOMIC_RELAXED);
     }
 }
 
 static struct page_slot *find_slot(struct page *page)
 {
-    free_slots_of_dead(page);
+    const uint32_t pids = own_pids();
+    free_slots_of_dead(page, pids);
     for (size_t i = 0; i < PAGE_SLOTS; i++) {
         if (!change(&page->slots[i], 0, (int32_t)getpid()))
             continue;
+        __atomic_store_n(&page->slots[i].pids, pids, __ATOMIC_RELAXED);
         __atomic_fetch_add(&page->head.processes, 1, __ATOMIC_RELAXED);
         return &page->slots[i];
     }
@@ -115,5 +134,6 @@ __attribute__((destructor)) static void leave(void)
         return;
     __atomic_store_n(&yield_slot, NULL, __ATOMIC_RELAXED);
     __atomic_fetch_sub(&yield_page->head.processes, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->pid, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->pids, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->pid, 0, __ATOMIC_RELEASE);
 }

@@ -14,12 +14,12 @@ enum { PAGE_VERSION = 1, PAGE_SLOTS = 255, PAGE_LINE = 64 };
 
 /* A line of the cache for each process: none waits for another one's count. Times in ns. */
 struct page_slot {
-    int32_t pid; /* 0: it is free */
+    int32_t pid; /* as its process sees it; 0: it is free */
     uint32_t rank;
     uint32_t cannot_sleep; /* its waits are at full speed, however long they last and whoever is below */
-    uint32_t unused;
-    uint64_t rounds;  /* without progress */
-    uint64_t spun_ns; /* of its waits at full speed, where the time is read */
+    uint32_t pids;         /* the namespace of pid, by the low bits of its inode; 0: not known */
+    uint64_t rounds;       /* without progress */
+    uint64_t spun_ns;      /* of its waits at full speed, where the time is read */
     uint8_t rest[PAGE_LINE - 32];
 };
 

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,6 +129,14 @@ static pid_t dead_pid(void)
     return dead;
 }
 
+/* As they are told apart in the page. */
+static uint32_t own_pids(void)
+{
+    struct stat st;
+    assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
+    return (uint32_t)st.st_ino;
+}
+
 /* The slots of processes that were killed are taken, those of others are not. */
 static void test_slots_of_the_dead(void **state)
 {
@@ -135,8 +144,10 @@ static void test_slots_of_the_dead(void **state)
     pid_t dead = dead_pid();
     (void)state;
     page->head.processes = PAGE_SLOTS;
-    for (size_t i = 0; i < PAGE_SLOTS; i++)
+    for (size_t i = 0; i < PAGE_SLOTS; i++) {
         page->slots[i].pid = i == 17 ? dead : getpid();
+        page->slots[i].pids = own_pids();
+    }
     (void)yield_number_of("poll", true, NULL, NULL);
     assert_true(page->slots[17].rounds > 0);
     for (size_t i = 0; i < PAGE_SLOTS; i++)
@@ -158,6 +169,7 @@ static void test_the_dead_do_not_count(void **state)
     page->head.processes = 3;
     page->slots[0].pid = page->slots[7].pid = dead_pid();
     page->slots[3].pid = getpid();
+    page->slots[0].pids = page->slots[3].pids = page->slots[7].pids = own_pids();
     assert_int_equal(yield_run("yields", true, NULL, NULL, text, sizeof(text)), 0);
     assert_int_equal(sscanf(text, "%u %u", &rounds, &us), 2);
     if (rounds < (yield_clock_is_slow ? 3 : 5)) /* two processors for two */
@@ -165,6 +177,39 @@ static void test_the_dead_do_not_count(void **state)
     assert_int_equal(page->head.processes, 1);
     assert_true(page->slots[0].pid == 0 && page->slots[7].pid == 0 && page->slots[3].pid == getpid());
     drop_page(page);
+}
+
+/* A process in a container of its own cannot tell whether those outside are dead: none of their pids is there. */
+static void test_pids_of_elsewhere(void **state)
+{
+    struct page *page = make_page(0);
+    pid_t dead = dead_pid(), child;
+    int status = 0;
+    (void)state;
+    page->slots[0] = (struct page_slot){.pid = getpid(), .pids = own_pids()};
+    page->slots[1] = (struct page_slot){.pid = dead, .pids = own_pids() + 1};
+    page->slots[2] = (struct page_slot){.pid = dead};
+    page->head.processes = 3;
+    (void)yield_number_of("poll", true, NULL, NULL);
+    assert_int_equal(page->head.processes, 3);
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        char text[64];
+        if (unshare(CLONE_NEWPID) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0)
+            _exit(77);
+        _exit(yield_run("poll", true, NULL, NULL, text, sizeof(text)) == 0 && page->slots[3].rounds > 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(page->head.processes, 3);
+    assert_int_equal(page->slots[0].pid, getpid());
+    drop_page(page);
+    if (WEXITSTATUS(status) == 77) {
+        print_message("no PID namespace can be made here\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 /* What is no page is none, and ends nobody. */
@@ -198,6 +243,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_work_is_not_counted),
         cmocka_unit_test(test_slots_of_the_dead),
         cmocka_unit_test(test_the_dead_do_not_count),
+        cmocka_unit_test(test_pids_of_elsewhere),
         cmocka_unit_test(test_what_is_no_page),
         SLOW(test_who_is_alone_does_not_sleep),
         SLOW(test_a_wait_makes_way),
