@@ -126,9 +126,10 @@ static void kill_again(struct root *root, struct root_job *job, int64_t now)
         log_error("job=%s: cannot kill its group: %s", job->name, strerror(-result));
     if (now >= job->deadline_ms && !job->stuck_logged) {
         job->stuck_logged = true;
-        log_warning("job=%s: processes live on %d s after SIGKILL, probably waiting for a disk or a file server; "
-                    "trying again until they are gone",
-                    job->name, STUCK_MS / 1000);
+        log_warning(
+            "job=%s: processes live on %d s after SIGKILL: a disk or a file server does not answer them, or the "
+            "jobs above leave them no time to end; trying again until they are gone",
+            job->name, STUCK_MS / 1000);
     }
 }
 
