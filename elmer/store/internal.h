@@ -71,6 +71,7 @@ struct store {
     bool stop, failing, news, trim, gathering, holding;
     struct store_limits limits;
     struct trim_clock clock; /* the thread's */
+    struct trim_large large; /* the thread's */
     struct err failure;
     bool was_failing; /* loop only */
     char *path;

@@ -50,8 +50,14 @@ struct trim_clock {
  * would make all others so. */
 int64_t trim_age(const struct trim_clock *clock, int64_t age_ms, int64_t now_mono_ms);
 enum { TRIM_LARGE = 32 }; /* large ones at a time: they may have 720 KiB each */
+/* What is remembered of the large ones between two trims: how many bytes they have, and how many of the file were in
+ * use when these were counted; 0: never. */
+struct trim_large {
+    int64_t bytes, counted_at;
+};
 /* Take some of the jobs that are beyond the limits out of the history. more: there may be others. */
-int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err);
+int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, struct trim_large *large, bool *more,
+             struct err *err);
 /* Take the environments of some jobs that have ended out of their submissions. more: there may be others. */
 int sql_drop_environments(sqlite3 *db, bool *more, struct err *err);
 /* Before anything is written: let the file be one that can be made smaller. One of before becomes it if it is small. */

@@ -34,27 +34,69 @@ static int choose_doomed(sqlite3 *db, const struct store_limits *limits, int64_t
     return result ? result : sql_execute(db, sql, err);
 }
 
-/* The command and the lines of an array stay with a job that has ended, for who submits it again; a user could fill the
- * disk with them, whatever is allowed to him at a time. To find the large ones reads the others as well: that is a part
- * of a second, and only where there are some to remove. */
-static int choose_large(sqlite3 *db, const struct store_limits *limits, bool *more, struct err *err)
+/* In bytes: of text SQLite's length() counts characters, of which a user can have some of four bytes each. */
+#define SIZE     "(length(CAST(submission AS BLOB)) + length(CAST(line AS BLOB)))"
+#define IS_LARGE "ended_ms IS NOT NULL AND " SIZE " > %d AND " NOT_AWAITED
+
+static int bytes_in_use(sqlite3 *db, int64_t *bytes, struct err *err)
 {
     int64_t pages = 0, nfree = 0, size = 0;
-    char sql[500];
     int result = sql_integer(db, "PRAGMA page_count", &pages, err);
     if (!result)
         result = sql_integer(db, "PRAGMA freelist_count", &nfree, err);
     if (!result)
         result = sql_integer(db, "PRAGMA page_size", &size, err);
-    if (result || limits->bytes <= 0 || (pages - nfree) * size <= limits->bytes)
+    *bytes = (pages - nfree) * size;
+    return result;
+}
+
+/* Of the large ones among these jobs. */
+static int sum_large(sqlite3 *db, const char *jobs, int64_t *bytes, struct err *err)
+{
+    char sql[500];
+    snprintf(sql, sizeof(sql),
+             "SELECT coalesce(sum(" SIZE "), 0) FROM %s CROSS JOIN job ON job.id = state.job WHERE " IS_LARGE, jobs,
+             STORE_LARGE_BYTES);
+    return sql_integer(db, sql, bytes, err);
+}
+
+/* To count them reads all submissions, a second or more of a file that is so large. So that is done again only when
+ * what is in use has grown by a quarter of what they may have. */
+static int count_large(sqlite3 *db, const struct store_limits *limits, int64_t in_use, struct trim_large *large,
+                       struct err *err)
+{
+    if (large->bytes > limits->large_bytes)
+        return 0;
+    if (large->counted_at > 0 && in_use - large->counted_at < limits->large_bytes / 4)
+        return 0;
+    large->counted_at = in_use;
+    return sum_large(db, "state", &large->bytes, err);
+}
+
+/* The command and the lines of an array stay with a job that has ended, for who submits it again; a user could fill the
+ * disk with them, whatever is allowed to him at a time. Where a long queue fills it, they have their part, too. */
+static int choose_large(sqlite3 *db, const struct store_limits *limits, struct trim_large *large, bool *more,
+                        struct err *err)
+{
+    int64_t in_use = 0, doomed = 0;
+    char sql[500];
+    int result = limits->bytes > 0 ? bytes_in_use(db, &in_use, err) : 0;
+    if (result || in_use <= limits->bytes) {
+        *large = (struct trim_large){0};
+        return result;
+    }
+    result = count_large(db, limits, in_use, large, err);
+    if (result || large->bytes <= limits->large_bytes)
         return result;
     snprintf(sql, sizeof(sql),
-             "INSERT OR IGNORE INTO doomed SELECT state.job FROM state CROSS JOIN job ON job.id = state.job WHERE "
-             "ended_ms IS NOT NULL AND length(submission) > %d AND " NOT_AWAITED
-             " ORDER BY ended_ms, state.job LIMIT %d",
+             "INSERT OR IGNORE INTO doomed SELECT state.job FROM state CROSS JOIN job ON job.id = state.job "
+             "WHERE " IS_LARGE " ORDER BY ended_ms, state.job LIMIT %d",
              STORE_LARGE_BYTES, TRIM_LARGE);
     result = sql_execute(db, sql, err);
     *more = !result && sqlite3_changes(db) > 0;
+    if (!result)
+        result = sum_large(db, "doomed CROSS JOIN state ON state.job = doomed.job", &doomed, err);
+    large->bytes = *more ? large->bytes - doomed : 0;
     return result;
 }
 
@@ -95,16 +137,17 @@ int64_t trim_age(const struct trim_clock *clock, int64_t age_ms, int64_t now_mon
     return gap && now_mono_ms - clock->opened_mono_ms < DAY_MS ? INT64_C(1) << 52 : age_ms;
 }
 
-int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err)
+int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, struct trim_large *large, bool *more,
+             struct err *err)
 {
     int64_t count = 0;
-    bool large = false;
+    bool more_large = false;
     int result =
         sql_execute(db, "BEGIN IMMEDIATE; CREATE TEMP TABLE IF NOT EXISTS doomed(job INTEGER PRIMARY KEY)", err);
     if (!result)
         result = choose_doomed(db, limits, now_ms, err);
     if (!result)
-        result = choose_large(db, limits, &large, err);
+        result = choose_large(db, limits, large, &more_large, err);
     if (!result)
         result = trim_decisions(db, limits, now_ms, err);
     if (!result)
@@ -118,9 +161,11 @@ int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, boo
                              "DELETE FROM job WHERE id IN (SELECT job FROM doomed);"
                              "DELETE FROM doomed; COMMIT",
                              err);
-    if (result)
+    if (result) {
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-    *more = !result && (count >= TRIM_JOBS || large);
+        *large = (struct trim_large){0};
+    }
+    *more = !result && (count >= TRIM_JOBS || more_large);
     return result;
 }
 

@@ -203,7 +203,7 @@ static void trim_history(struct store *s)
     s->trim = false; /* somebody may ask again meanwhile */
     uv_mutex_unlock(&s->mutex);
     limits.age_ms = trim_age(&s->clock, limits.age_ms, mono_ms(mono_now()));
-    if (sql_trim(s->db, &limits, wall_now().ms, &more, &err))
+    if (sql_trim(s->db, &limits, wall_now().ms, &s->large, &more, &err))
         log_warning("old jobs could not be removed from the history: %s", err.text);
     else if (!more && sql_drop_environments(s->db, &more, &err))
         log_warning("environments of ended jobs could not be removed from the history: %s", err.text);

@@ -89,6 +89,7 @@ static void test_trim(void **state)
     sqlite3 *db = file_bed_open(&writer);
     struct err err = ERR_INIT;
     struct decision late = ended;
+    struct trim_large large = {0};
     char sql[300];
     bool more;
     int64_t count = 0;
@@ -102,7 +103,7 @@ static void test_trim(void **state)
              "'' FROM n",
              STORE_DECISIONS + 7, (long long)late.at_ms);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    if (sql_trim(db, &limits, late.at_ms, &more, &err))
+    if (sql_trim(db, &limits, late.at_ms, &large, &more, &err))
         fail_msg("%s", err.text);
     assert_int_equal(sql_integer(db, "SELECT count(*) FROM decision WHERE admin = 1", &count, &err), 0);
     assert_int_equal(count, 1); /* the late one */

@@ -12,7 +12,7 @@
 #include "lib/base/clock.h"
 #include "tests/unit/elmer/store/store_bed.h"
 
-enum { JOBS = 3000, KEPT = 100, TEXT_BYTES = 3000, LONG_BYTES = STORE_LARGE_BYTES + 100 };
+enum { JOBS = 3000, KEPT = 100, TEXT_BYTES = 3000, LONG_BYTES = STORE_LARGE_BYTES + 100, LINE_BYTES = 4000 };
 
 static off_t size_of(const char *path)
 {
@@ -183,35 +183,48 @@ static void test_certificates(void **state)
 
 /* ---- large submissions ---- */
 
+/* Bytes, of which not one is a character of its own. */
 static struct record *make_long(uint64_t id)
 {
-    static char text[LONG_BYTES + 1];
-    const char *command[] = {"/bin/x", text};
+    static const char character[] = "\xF0\x9F\x98\x80";
+    static char text[LONG_BYTES + sizeof(character)], line[LINE_BYTES + sizeof(character)];
+    const char *command[] = {"/bin/x", id % 4 == 1 ? text : text + LINE_BYTES};
     struct record *r = make_ended(id, (int64_t)id * 1000);
     struct wire_message m = {
         .type = WIRE_submit,
         .u.submit = {.token = r->token, .nprocs = 2, .each = true, .name = "x", .dir = "/d", .command = {command, 2}}};
     struct err err = ERR_INIT;
     char *json;
-    memset(text, 'x', LONG_BYTES);
+    for (size_t i = 0; i < LONG_BYTES; i += strlen(character))
+        memcpy(text + i, character, sizeof(character));
+    memcpy(line, text, LINE_BYTES);
+    if (id % 4 == 3)
+        r->line = line; /* with what is left of the command it is large */
     assert_int_equal(record_json(&m, &json, &r->json_minor, &err), 0);
     r->json = arena_strdup(&r->memory, json);
     free(json);
     return r;
 }
 
-/* The oldest of them that is still there; how many are in *count. All others must be. */
-static uint64_t oldest_long(const struct bed *bed, size_t *count)
+/* Waits until so many small ones are left, and as many large ones, of which the first returned is the oldest. */
+static uint64_t oldest_long(struct bed *bed, size_t small, size_t large)
 {
     uint64_t oldest = 0;
-    *count = 0;
+    size_t count = 0;
+    await_history(bed, small + large);
     for (size_t i = 0; i < bed->nfound; i++)
         if (bed->found[i]->id % 2) {
             oldest = bed->found[i]->id; /* the latest first */
-            ++*count;
+            count++;
         }
-    assert_int_equal(bed->nfound - *count, KEPT);
+    assert_int_equal(count, large);
     return oldest;
+}
+
+static int64_t in_use(const struct bed *bed)
+{
+    return (pragma(bed->path, "PRAGMA page_count") - pragma(bed->path, "PRAGMA freelist_count")) *
+           pragma(bed->path, "PRAGMA page_size");
 }
 
 /* Who submits long commands and cancels them fills the disk; the jobs of others stay. */
@@ -219,24 +232,29 @@ static void test_large_ones_give_way(void **state)
 {
     const int64_t old_ms = INT64_C(1) << 50;
     struct bed *bed = *state;
-    struct store_limits limits = store_limits_of(2 * KEPT, old_ms);
+    struct store_limits limits = store_limits_of(2 * KEPT - 1, old_ms);
     uint64_t last = 0;
-    size_t count;
     for (uint64_t id = 1; id <= 2 * KEPT; id++)
         last = store_put(bed->store, id % 2 ? make_long(id) : make_ended(id, (int64_t)id * 1000));
     await(bed, last);
-    assert_true(limits.bytes > STORE_OTHER_BYTES);
-    limits.bytes = (pragma(bed->path, "PRAGMA page_count") - pragma(bed->path, "PRAGMA freelist_count")) *
-                       pragma(bed->path, "PRAGMA page_size") -
-                   1;
+    assert_true(limits.bytes > STORE_OTHER_BYTES && limits.large_bytes > 0);
+    limits.bytes = 1;
+    store_trim(bed->store, &limits); /* much too much, but of others: the first one goes, by its number */
+    assert_int_equal(oldest_long(bed, KEPT, KEPT - 1), 3);
+    limits.bytes = in_use(bed) - 1;
+    limits.large_bytes = 0;
     store_trim(bed->store, &limits); /* a little too much */
-    await_history(bed, 2 * KEPT - TRIM_LARGE);
-    assert_int_equal(oldest_long(bed, &count), 2 * TRIM_LARGE + 1);
-    assert_int_equal(count, KEPT - TRIM_LARGE);
+    assert_int_equal(oldest_long(bed, KEPT, KEPT - 1 - TRIM_LARGE), 2 * TRIM_LARGE + 3);
     limits.bytes = 1; /* more than can be removed */
+    limits.large_bytes = (KEPT - 2 * TRIM_LARGE) * LONG_BYTES;
     store_trim(bed->store, &limits);
-    await_history(bed, KEPT);
-    assert_int_equal(oldest_long(bed, &count), 0);
+    assert_int_equal(oldest_long(bed, KEPT, KEPT - 1 - 2 * TRIM_LARGE), 4 * TRIM_LARGE + 3);
+    limits.jobs = 2 * KEPT - 2 - 2 * TRIM_LARGE;
+    store_trim(bed->store, &limits); /* as many as they may be; only the oldest one goes, which is small */
+    assert_int_equal(oldest_long(bed, KEPT - 1, KEPT - 1 - 2 * TRIM_LARGE), 4 * TRIM_LARGE + 3);
+    limits.large_bytes = 0;
+    store_trim(bed->store, &limits);
+    (void)oldest_long(bed, KEPT - 1, 0);
     drop_found(bed);
     close_store(bed);
 }
