@@ -5,7 +5,9 @@
 # On nodes the bars are seconds. In an emulated machine, where a login costs ten times the CPU time, they are the CPU time that the
 # same costs there in peace, and the part of the CPU that is due: half beside a job that is in no real-time class, since a user's
 # slice weighs as much as all jobs; what the kernel keeps from real time beside one that is, and of that all but what a job of the
-# least weight takes. What ekill costs in peace is measured with as many processes, which wait: most of it is that they die.
+# least weight takes. What ekill costs in peace is measured with as many processes, which wait: most of it is that they die. The same
+# command and its daemons take 70 to 180 ms there, so what they cost in peace and below is the median of three; below it takes seconds,
+# and what daemons take anyway in these, as they did while somebody logged in, is not the command's.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
@@ -97,12 +99,19 @@ bomb_below() { # FIRST NAME OPTIONS: sets $id
 
 # ---- what is measured, and what it is judged by ----
 
+own=() rounds=1
+median() { printf '%s\n' "$@" | sort -n | sed -n "$((($# + 1) / 2))p"; }
+
 # measure login|ekill NAME [ID]: sets $ms, and how long in $counted ms, in which the CPU is never idle beside what spins, $jobs, $daemons
-# and $others had it, and $users among the others; $ms is empty if there was no end.
+# and $others had it, and $users among the others; $ms is empty if there was no end. After a login $regular is permille of the CPU that
+# daemons take; each ekill adds to $own what it and they took beyond that, in ms.
 measure() {
     read -r ms counted jobs daemons users < <(on 1 bash /home/measured "$1" "${3:-}" "${3:+$(group_of "$3")}")
     [ -n "${ms:-}" ] || { diag "$2: no end" && return 1; }
     others=$((counted - jobs - daemons))
+    regular=${regular:-0}
+    [ "$1" != login ] || regular=$((daemons * 1000 / counted))
+    [ "$1" != ekill ] || own+=($((users + daemons - counted * regular / 1000)))
     diag "$2: $1 in $ms ms; CPU time of $counted ms: jobs $jobs ms, Elmer's daemons $daemons ms, all others $others ms, of these users $users ms"
 }
 
@@ -134,29 +143,33 @@ ends() { # NAME PERMILLE ID [SECONDS]
         most=$((waits + (kill_ms + kill_cpu * 1000 / $(at_least "$2")) * slower / 1000))
         ok "$1: ekill takes $ms ms: not more than in peace ($kill_ms ms), and its CPU time ($kill_cpu ms) in $(at_least "$2") permille, $slower permille of both, and $waits ms: $most ms" \
             test "$ms" -le $most
-        # What dies spins before that, so what it costs cannot be told apart from the bomb: command and daemons are what is left.
-        ok "$1: command and daemons take at most three times the CPU time that they take in peace ($((users + daemons)) and $kill_own ms)" \
-            test $((users + daemons)) -le $((3 * kill_own))
     fi
     wait_for 10 "$1: it is over" over "$3"
+}
+# What dies spins before that, so what it costs cannot be told apart from the bomb: command and daemons are what is left.
+cheap() { # NAME
+    [ "$LAB" = lab ] || ok "$1: command and daemons take at most three times the CPU time that they take in peace (${own[*]} and $kill_own ms)" \
+        test "$(median "${own[@]}")" -le $((3 * kill_own))
+    own=()
 }
 
 if [ "$LAB" = vm ]; then
     measure login 'in peace, the first time'
     measure login 'in peace'
-    login_ms=$ms
-    for count in 1 $many; do
+    login_ms=$ms regular=0 rounds=3
+    for count in 1 $many $many $many; do
         id=$(submit alice -o /dev/null 1 /home/bomb --ignore-term --wait "$count" $long)
         ok "$count that wait: all of it is there" has_threads_within 30 "$id" "$count"
         measure ekill "$count that wait" "$id"
     done
-    kill_ms=$ms kill_cpu=$((users + jobs)) kill_own=$((users + daemons)) kill_users=$((users > 0 ? users : 1))
+    kill_ms=$ms kill_cpu=$((users + jobs)) kill_own=$(median "${own[@]:1}") kill_users=$((users > 0 ? users : 1))
 fi
+own=()
 
 # ---- the stories ----
 
 story() { # OPTIONS-OF-FIRST OPTIONS-OF-LATER
-    local first later
+    local first later round
     local a="$many processes${1:+ $1}" b="$many processes${2:+ $2}"
     bomb "only $a" "$1"
     first=$id
@@ -165,13 +178,18 @@ story() { # OPTIONS-OF-FIRST OPTIONS-OF-LATER
     later=$id
     logs_in "beside $b below $a" $kept
     ok "$a: the first has kept its rank" in_real_time "$first"
-    # Without the controller cpu, in what the kernel keeps for all together: as in 64-root-half.t.
-    ends "$b below $a" $kept "$later" "$([ "$weighed" -gt 0 ] && echo 2 || echo 4)"
-    bomb_below "$first" "$b below $a again" "$2"
-    later=$id
+    for ((round = 1; round <= rounds; round++)); do
+        # Without the controller cpu, in what the kernel keeps for all together: as in 64-root-half.t.
+        ends "$b below $a" $kept "$later" "$([ "$weighed" -gt 0 ] && echo 2 || echo 4)"
+        bomb_below "$first" "$b below $a again" "$2"
+        later=$id
+    done
+    cheap "$b below $a"
     ends "$a above $b" $kept "$first"
+    cheap "$a above $b"
     wait_for 10 "only $b: outside of real time" outside "$later"
     ends "only $b" $half "$later"
+    cheap "only $b"
     wait_for 10 'all have ended' nothing_runs
 }
 
