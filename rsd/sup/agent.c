@@ -8,6 +8,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/thread_time.h"
 #include "rsd/sup/sup.h"
 
 static void tell_ready(struct sup *sup)
@@ -66,34 +67,51 @@ static enum verdict agent_said(struct sup *sup, struct process *process, const s
 }
 
 /* One that sends its messages bit by bit makes us look no oftener than this. To read hundreds of bytes that were
- * written one by one takes 0.3 ms, so a read without a whole message counts as several. */
+ * written one by one takes 0.3 ms, so a look without a whole message counts as several. A look goes on while each read
+ * makes messages whole, or a machine of hundreds of hosts would wait for the next look with each KiB; so much CPU time
+ * and what one read takes is its bound. */
 static const struct pace_limit agent_limit = {32, 100};
-enum { PIECE_COUNTS = 8 };
+enum { PIECE_COUNTS = 8, LOOK_READS = 16, LOOK_NS = 300000 };
 
 int64_t agent_wait_ms(const struct process *process, int64_t now)
 {
     return process->has_agent ? pace_wait_ms(&process->agent_pace, &agent_limit, now) : 0;
 }
 
+/* Reads once. How many messages were whole then; -EPIPE: it says no more; -EPROTO: it may not say this. */
+static int hear(struct sup *sup, struct process *process, struct err *err)
+{
+    struct wire_message message;
+    enum verdict verdict = SAID;
+    int filled = channel_fill(&process->agent, err), got = 0, heard = 0;
+    while (verdict == SAID && (got = channel_next(&process->agent, &message, err)) > 0) {
+        heard++;
+        verdict = agent_said(sup, process, &message);
+        if (verdict == OUT_OF_ORDER)
+            err_set(err, -EPROTO, "%s was not to be said now", wire_type_name(message.type));
+        wire_message_fini(&message);
+    }
+    if (verdict == OUT_OF_ORDER || got < 0 || filled == -EMSGSIZE)
+        return -EPROTO;
+    return filled < 0 || verdict == SAID_LAST ? -EPIPE : heard;
+}
+
 void agent_read(struct sup *sup, struct process *process)
 {
     struct err err = ERR_INIT;
-    struct wire_message message;
+    const int64_t begin_ns = thread_time_ns();
+    int heard, reads = 0, count = PIECE_COUNTS;
     assert(process->has_agent && process->role == ROLE_AGENT);
-    int filled = channel_fill(&process->agent, &err), got = 0, count = PIECE_COUNTS;
-    enum verdict verdict = SAID;
-    while (verdict == SAID && (got = channel_next(&process->agent, &message, &err)) > 0) {
-        count = 1;
-        verdict = agent_said(sup, process, &message);
-        if (verdict == OUT_OF_ORDER)
-            err_set(&err, -EPROTO, "%s was not to be said now", wire_type_name(message.type));
-        wire_message_fini(&message);
-    }
+    do {
+        heard = hear(sup, process, &err);
+        if (heard > 0)
+            count = 1;
+    } while (heard > 0 && ++reads < LOOK_READS && thread_time_ns() - begin_ns < LOOK_NS);
     for (int i = 0; i < count; i++)
         pace_take(&process->agent_pace, &agent_limit, mono_ms(mono_now()));
-    if (filled >= 0 && got >= 0 && verdict == SAID)
+    if (heard >= 0)
         return;
-    if (verdict == OUT_OF_ORDER || got < 0 || filled == -EMSGSIZE) { /* not its end, which its exit tells */
+    if (heard == -EPROTO) { /* not its end, which its exit tells */
         log_warning("job=%llu: its agent is out of order: %s", (unsigned long long)sup->job, err.text);
         tell_failed(sup, "the agent of the job's virtual machine sent what it may not: was it changed?");
     }

@@ -33,7 +33,7 @@
 #include "rsd/sup/polling.h"
 #include "rsd/sup/sup.h"
 
-enum { AGENT_OUT_MAX = 4 << 20, AGENT_READ_MAX = 1024, DRAIN_READS = 64, CAPTURE_BYTES = 64 << 10 };
+enum { AGENT_OUT_MAX = 4 << 20, DRAIN_READS = 64, CAPTURE_BYTES = 64 << 10 };
 
 /* A daemon says one line. One that floods its output waits in its pipe. */
 static const struct pace_limit capture_limit = {8, 100};
@@ -237,7 +237,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
         if (birth.agent[0] >= 0 && channel_init(&process->agent, birth.agent[0], WIRE_FROM_AGENT, AGENT_OUT_MAX) == 0) {
             process->has_agent = true;
             process->agent.in.max = SUP_AGENT_FRAME;
-            process->agent.read_max = AGENT_READ_MAX;
+            process->agent.read_max = SUP_AGENT_READ;
             birth.agent[0] = -1;
         }
     }

@@ -22,6 +22,7 @@ enum {
     SUP_MAX_PROCESSES = 4096,
     SUP_MAX_PENDING = 256,      /* messages kept while no root half is there */
     SUP_AGENT_FRAME = 16 << 10, /* nothing that an agent says is longer */
+    SUP_AGENT_READ = 1 << 10,   /* and no more of it is read at a time */
     SUP_LINE = 1000,
     SUP_BEGIN_MS = 10000,
     SUP_PUSH_MS = 5 /* a new process that has not got to exec by then waits behind a higher job: it is pushed */

@@ -20,7 +20,7 @@
 
 #include "tests/root/bed.h"
 
-enum { HELPER_SECONDS = 30, RT_SECONDS = 5, PVMD = 1000, AGENT = 1001, WORDS = 300 };
+enum { HELPER_SECONDS = 30, RT_SECONDS = 5, PVMD = 1000, AGENT = 1001, WORDS = 300, HOSTS = 900 };
 
 /* ---- the programs that the jobs run: this binary, as DIR/helper ---- */
 
@@ -115,8 +115,11 @@ static int print_environment(void)
 static int helper(const char *what)
 {
     const struct wire_message ready = {.type = WIRE_agent_ready};
-    const struct wire_message spawn = {.type = WIRE_agent_spawn,
-                                       .u.agent_spawn = {.request = 1, .host = "x", .command = "y"}};
+    const struct wire_message spawn = {
+        .type = WIRE_agent_spawn,
+        .u.agent_spawn = {.request = 123,
+                          .host = "ws123.example.org",
+                          .command = "pvmd -s -d0x0 -nws123.example.org 1 0a4d0001:c198 4080 123 0a4d007b:0000"}};
     bed_bound_self(RT_SECONDS, HELPER_SECONDS);
     if (strcmp(what, "flood") == 0)
         flood();
@@ -128,6 +131,8 @@ static int helper(const char *what)
         say(&ready, 4096);
     if (strcmp(what, "spawn") == 0)
         say(&spawn, 4096);
+    if (strcmp(what, "spawn-bytes") == 0)
+        say(&spawn, 1);
     if (strcmp(what, "bytes") == 0)
         long_frame_in_bytes();
     if (strcmp(what, "stops") == 0)
@@ -230,14 +235,28 @@ static void test_boosts_of_many_jobs(void **state)
 static const struct level alone = {1, 0, true};
 enum { MEASURED_MS = 2000, ONE_PERCENT = MEASURED_MS / 100 };
 
+static pid_t begin_job(uint32_t process, const char *role, const char *const *argv)
+{
+    rig_order(&rig, 1, &alone, 1);
+    rig_open(&rig, 1, 1);
+    rig_start(&rig, 1, process, role, argv);
+    return rig_started(&rig);
+}
+
 static pid_t begin_alone(uint32_t process, const char *role, const char *what)
 {
     const char *const argv[] = {"/bin/false", what, NULL}; /* of helpers not the path that is asked for is started */
     const char *const own[] = {helper_path, what, NULL};
-    rig_order(&rig, 1, &alone, 1);
-    rig_open(&rig, 1, 1);
-    rig_start(&rig, 1, process, role, strcmp(role, "command") == 0 ? own : argv);
-    return rig_started(&rig);
+    return begin_job(process, role, strcmp(role, "command") == 0 ? own : argv);
+}
+
+/* The agent of a machine of HOSTS, as its command line says. */
+static void begin_machine(const char *what)
+{
+    const char *argv[HOSTS + 2] = {"/bin/false"};
+    for (size_t i = 1; i <= HOSTS; i++)
+        argv[i] = what;
+    begin_job(AGENT, "agent", argv);
 }
 
 static void end_alone(void)
@@ -345,6 +364,30 @@ static void test_bytes_of_a_message(void **state)
     end_alone();
 }
 
+/* After 10 s an agent gives them up (SPAWN_MAX_MS). */
+static void test_requests_of_a_large_machine(void **state)
+{
+    const int64_t begin = rig_now_ms();
+    struct wire_message message;
+    (void)state;
+    begin_machine("spawn");
+    for (int i = 0; i < HOSTS; i++) {
+        rig_expect(&rig, WIRE_pvm_spawn, 2000, &message);
+        wire_message_fini(&message);
+    }
+    print_message("requests for %d hosts: heard within %d ms\n", HOSTS, (int)(rig_now_ms() - begin));
+    assert_in_range(rig_now_ms() - begin, 0, 10000);
+    end_alone();
+}
+
+static void test_requests_in_bytes(void **state)
+{
+    (void)state;
+    begin_machine("spawn-bytes");
+    expect_cheap("requests byte by byte");
+    end_alone();
+}
+
 static void test_stops_without_end(void **state)
 {
     (void)state;
@@ -397,12 +440,14 @@ int main(int argc, char **argv)
         TEST(test_ready_without_end),
         TEST(test_spawns_without_end),
         TEST(test_bytes_of_a_message),
+        TEST(test_requests_of_a_large_machine),
+        TEST(test_requests_in_bytes),
         TEST(test_stops_without_end),
         TEST(test_orphans_without_end),
         TEST(test_nothing_of_the_users_is_loaded),
     };
     int possible;
-    if (argc == 2)
+    if (argc >= 2)
         return helper(argv[1]);
     alarm(180); /* whatever goes wrong: an end */
     possible = rig_possible();

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,6 +27,15 @@ struct mono __wrap_mono_now(void)
     return now;
 }
 
+/* And CPU time with each message that is passed on. */
+static int64_t used_ns, message_ns;
+
+int64_t __wrap_thread_time_ns(void);
+int64_t __wrap_thread_time_ns(void)
+{
+    return used_ns;
+}
+
 /* What the root half is told. */
 static char told[1000];
 
@@ -33,6 +43,7 @@ void sup_tell(struct sup *sup, const struct wire_message *message)
 {
     size_t used = strlen(told), room = sizeof(told) - used;
     (void)sup;
+    used_ns += message_ns;
     if (message->type == WIRE_pvm_spawn)
         snprintf(told + used, room, "spawn %d.%d %d %s %s\n", (int)message->u.pvm_spawn.job,
                  (int)message->u.pvm_spawn.attempt, (int)message->u.pvm_spawn.request, message->u.pvm_spawn.host,
@@ -64,13 +75,15 @@ static int begin(void **state)
     (void)state;
     now = (struct mono){INT64_C(1000000000000)};
     told[0] = '\0';
+    message_ns = 3000; /* it takes 2 to 3 us */
     sup = (struct sup){.job = 7, .attempt = 2, .processes = processes, .count = 2};
     process = (struct process){.role = ROLE_AGENT, .has_agent = true, .may_spawn = 2};
     command = (struct process){.role = ROLE_COMMAND};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     assert_int_equal(channel_init(&process.agent, pair[0], WIRE_FROM_AGENT, 1 << 16), 0);
-    assert_int_equal(channel_init(&agent, pair[1], WIRE_FROM_SUPERVISOR, 1 << 16), 0);
+    assert_int_equal(channel_init(&agent, pair[1], WIRE_FROM_SUPERVISOR, 1 << 20), 0);
     process.agent.in.max = SUP_AGENT_FRAME;
+    process.agent.read_max = SUP_AGENT_READ;
     return 0;
 }
 
@@ -241,6 +254,69 @@ static void test_whole_messages(void **state)
     assert_int_equal(reads, 32);
 }
 
+/* As the agent asks for them, and with commands as PVM makes them. */
+static void say_hosts(int count)
+{
+    struct wire_message message = {.type = WIRE_agent_spawn};
+    for (int i = 1; i <= count; i++) {
+        char host[40], words[120];
+        snprintf(host, sizeof(host), "ws%d.example.org", i);
+        snprintf(words, sizeof(words), "pvmd -s -d0x0 -n%s 1 0a4d0001:c198 4080 %d 0a4d%04x:0000", host, i, i);
+        message.u.agent_spawn = (struct wire_agent_spawn){.request = (uint64_t)i, .host = host, .command = words};
+        say(&message);
+    }
+}
+
+/* Looks as often as it may until all is heard that is said; by the clock, in ms. */
+static int64_t hear_all(size_t left)
+{
+    const struct mono begin = now;
+    while (process.has_agent && process.may_spawn > left && now.ns - begin.ns < INT64_C(60000000000)) {
+        now.ns += agent_wait_ms(&process, mono_ms(now)) * 1000000;
+        assert_int_equal(channel_flush(&agent), 0);
+        agent_read(&sup, &process);
+    }
+    assert_int_equal(process.may_spawn, left);
+    return (now.ns - begin.ns) / 1000000;
+}
+
+/* As many at a time as have come, or the last hosts would be too late for the agent's deadline of 10 s. */
+static void test_requests_of_a_large_machine(void **state)
+{
+    enum { HOSTS = 960, ONE_BY_ONE = 60 };
+    (void)state;
+    process.may_spawn = HOSTS;
+    for (size_t left = HOSTS - 1; left >= HOSTS - ONE_BY_ONE; left--) {
+        say_hosts(1);
+        hear_all(left);
+    }
+    assert_true(agent_wait_ms(&process, mono_ms(now)) > 0);
+    say_hosts(HOSTS - ONE_BY_ONE);
+    assert_in_range(hear_all(0), 1, 2000);
+}
+
+static int waiting(void)
+{
+    int bytes = 0;
+    assert_int_equal(ioctl(process.agent.fd, FIONREAD, &bytes), 0);
+    return bytes;
+}
+
+static void test_a_look_has_an_end(void **state)
+{
+    (void)state;
+    process.may_spawn = 1000;
+    say_hosts(1000);
+    for (int pass = 0; pass < 2; pass++) {
+        const int before = waiting();
+        assert_true(before > 20 * SUP_AGENT_READ);
+        message_ns = pass == 0 ? 0 : 100000; /* then a read has more than three of them */
+        agent_read(&sup, &process);
+        assert_int_equal(before - waiting(), pass == 0 ? 16 * SUP_AGENT_READ : SUP_AGENT_READ);
+        assert_int_equal(channel_flush(&agent), 0);
+    }
+}
+
 /* ---- what it is told ---- */
 
 static void hears(enum wire_type type, struct wire_message *message)
@@ -293,6 +369,8 @@ int main(void)
         TEST(test_its_end_is_no_failure),
         TEST(test_bit_by_bit),
         TEST(test_whole_messages),
+        TEST(test_requests_of_a_large_machine),
+        TEST(test_a_look_has_an_end),
         TEST(test_answers_of_hosts),
         TEST(test_ready_is_said_again),
     };
