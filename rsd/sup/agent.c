@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -72,6 +73,8 @@ static enum verdict agent_said(struct sup *sup, struct process *process, const s
  * and what one read takes is its bound. */
 static const struct pace_limit agent_limit = {32, 100};
 enum { PIECE_COUNTS = 8, LOOK_READS = 16, LOOK_NS = 300000 };
+/* For the longest frame, with its header: what a child of the agent goes on to write is not read for ever. */
+enum { DRAIN_LOOKS = SUP_AGENT_FRAME / SUP_AGENT_READ + 1 };
 
 int64_t agent_wait_ms(const struct process *process, int64_t now)
 {
@@ -116,6 +119,19 @@ void agent_read(struct sup *sup, struct process *process)
         tell_failed(sup, "the agent of the job's virtual machine sent what it may not: was it changed?");
     }
     channel_fini(&process->agent);
+    process->has_agent = false;
+}
+
+void agent_drain(struct sup *sup, struct process *process)
+{
+    int waiting = 0;
+    for (int i = 0; i < DRAIN_LOOKS && process->has_agent; i++) {
+        if (ioctl(process->agent.fd, FIONREAD, &waiting) < 0 || waiting == 0)
+            break;
+        agent_read(sup, process);
+    }
+    if (process->has_agent)
+        channel_fini(&process->agent);
     process->has_agent = false;
 }
 

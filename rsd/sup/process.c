@@ -428,11 +428,8 @@ static void drain(struct sup *sup, struct process *process)
     }
     if (!process->line_sent && process->line_size > 0)
         line_done(sup, process);
-    if (process->has_agent) {
-        agent_read(sup, process);
-        channel_fini(&process->agent);
-        process->has_agent = false;
-    }
+    if (process->has_agent)
+        agent_drain(sup, process);
 }
 
 static void ended(struct sup *sup, struct process *process, int status)

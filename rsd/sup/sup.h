@@ -142,6 +142,7 @@ void reader_fini(struct sup *sup);
 
 /* agent.c: the agent of a virtual machine and its messages */
 void agent_read(struct sup *sup, struct process *process);
+void agent_drain(struct sup *sup, struct process *process); /* it has ended: what it wrote last, then no more of it */
 int64_t agent_wait_ms(const struct process *process, int64_t now); /* until it may be read again */
 void agent_resend(struct sup *sup, struct process *process);
 void agent_hear_root(struct sup *sup, const struct wire_message *message);

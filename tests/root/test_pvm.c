@@ -14,9 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <linux/sockios.h>
 
 #include "tests/root/bed.h"
 
@@ -79,6 +82,23 @@ static _Noreturn void long_frame_in_bytes(void)
             poll(NULL, 0, 10);
 }
 
+/* The first bytes are read one by one, so that the supervisor does not look for a while. */
+static int last_message(void)
+{
+    char reason[1025] = "";
+    const struct wire_message message = {.type = WIRE_agent_failed, .u.agent_failed.reason = reason};
+    uint8_t *frame;
+    size_t size, at = 0;
+    memset(reason, 'x', sizeof(reason) - 1);
+    if (wire_encode_frame(&message, WIRE_MINOR_LASTING, &frame, &size, NULL) < 0)
+        return 1;
+    for (int unread = 0; at < 5 && write(3, frame + at, 1) == 1; at++) {
+        while (ioctl(3, SIOCOUTQ, &unread) == 0 && unread > 0)
+            poll(NULL, 0, 1);
+    }
+    return write(3, frame + at, size - at) == (ssize_t)(size - at) ? 7 : 1;
+}
+
 static _Noreturn void stop_and_go(void)
 {
     pid_t parent = getpid();
@@ -135,6 +155,8 @@ static int helper(const char *what)
         say(&spawn, 1);
     if (strcmp(what, "bytes") == 0)
         long_frame_in_bytes();
+    if (strcmp(what, "message") == 0)
+        return last_message();
     if (strcmp(what, "stops") == 0)
         stop_and_go();
     if (strcmp(what, "orphans") == 0)
@@ -388,6 +410,21 @@ static void test_requests_in_bytes(void **state)
     end_alone();
 }
 
+/* Paced or not, too. */
+static void test_last_message(void **state)
+{
+    struct wire_message message;
+    (void)state;
+    begin_alone(AGENT, "agent", "message");
+    rig_expect(&rig, WIRE_pvm_failed, 200, &message);
+    assert_int_equal(strspn(message.u.pvm_failed.reason, "x"), 1024);
+    wire_message_fini(&message);
+    rig_expect(&rig, WIRE_exited, 2000, &message);
+    assert_int_equal(message.u.exited.exit_status, 7);
+    wire_message_fini(&message);
+    end_alone();
+}
+
 static void test_stops_without_end(void **state)
 {
     (void)state;
@@ -442,6 +479,7 @@ int main(int argc, char **argv)
         TEST(test_bytes_of_a_message),
         TEST(test_requests_of_a_large_machine),
         TEST(test_requests_in_bytes),
+        TEST(test_last_message),
         TEST(test_stops_without_end),
         TEST(test_orphans_without_end),
         TEST(test_nothing_of_the_users_is_loaded),

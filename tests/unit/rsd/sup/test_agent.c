@@ -317,6 +317,56 @@ static void test_a_look_has_an_end(void **state)
     }
 }
 
+/* ---- what it wrote last ---- */
+
+static void run_into_debt(void)
+{
+    for (int i = 0; i < 100 && agent_wait_ms(&process, mono_ms(now)) == 0; i++)
+        agent_read(&sup, &process);
+    assert_true(agent_wait_ms(&process, mono_ms(now)) > 0);
+}
+
+static void test_last_message_is_long(void **state)
+{
+    struct wire_message message = {.type = WIRE_agent_spawn};
+    char words[2049]; /* six bytes for each */
+    (void)state;
+    run_into_debt();
+    memset(words, 1, sizeof(words) - 1);
+    words[sizeof(words) - 1] = '\0';
+    message.u.agent_spawn = (struct wire_agent_spawn){.request = 1, .host = "ws2", .command = words};
+    say(&message);
+    assert_true(waiting() > 12 * SUP_AGENT_READ);
+    agent_drain(&sup, &process);
+    assert_false(process.has_agent);
+    assert_int_equal(process.may_spawn, 1);
+}
+
+static void test_last_messages_are_many(void **state)
+{
+    (void)state;
+    process.may_spawn = 101;
+    run_into_debt();
+    say_hosts(100);
+    assert_true(waiting() > 8 * SUP_AGENT_READ);
+    agent_drain(&sup, &process);
+    assert_int_equal(process.may_spawn, 1);
+}
+
+/* A child of its own may go on with it. */
+static void test_last_words_have_an_end(void **state)
+{
+    enum { HOSTS = 1000, LEAST_BYTES = 120 /* of a request */ };
+    (void)state;
+    process.may_spawn = HOSTS;
+    say_hosts(HOSTS);
+    assert_true(waiting() > 2 * (SUP_AGENT_FRAME + SUP_AGENT_READ));
+    message_ns = 100000;
+    agent_drain(&sup, &process);
+    assert_false(process.has_agent);
+    assert_in_range(HOSTS - process.may_spawn, 1, (SUP_AGENT_FRAME + SUP_AGENT_READ) / LEAST_BYTES);
+}
+
 /* ---- what it is told ---- */
 
 static void hears(enum wire_type type, struct wire_message *message)
@@ -371,6 +421,9 @@ int main(void)
         TEST(test_whole_messages),
         TEST(test_requests_of_a_large_machine),
         TEST(test_a_look_has_an_end),
+        TEST(test_last_message_is_long),
+        TEST(test_last_messages_are_many),
+        TEST(test_last_words_have_an_end),
         TEST(test_answers_of_hosts),
         TEST(test_ready_is_said_again),
     };
