@@ -156,11 +156,14 @@ struct estimate stats_series(const double *values, size_t count, const double *a
 struct estimate stats_batches(const double *values, size_t count)
 {
     double means[STATS_BATCHES];
+    struct estimate estimate;
 
     if (count < STATS_BATCHES)
         return stats_replications(values, count);
     batch(values, count, STATS_BATCHES, means);
-    return stats_replications(means, STATS_BATCHES);
+    estimate = stats_replications(means, STATS_BATCHES);
+    estimate.mean = mean_of(values, count); /* batches are of one size, so they leave out a few values */
+    return estimate;
 }
 
 static int compare(const void *a, const void *b)

@@ -43,6 +43,7 @@ static void test_statistics(void **state)
     assert_int_equal(stats_warmup(values, 3000, true), 3000); /* it only grows */
     expect_near(stats_quantile(values, 3000, 0.5), 1499.5, 0.01);
     assert_true(isnan(stats_batches(values, 1).half));
+    expect_near(stats_batches(values, 2 * STATS_BATCHES - 1).mean, STATS_BATCHES - 1, 1e-9); /* of 0, 1, .. */
     assert_true(isnan(stats_series(values, 20, values, 20).half));
     for (int i = 0; i < 3000; i++)
         values[i] = 4; /* a mean of ten such is not 4, but for the last bit */
