@@ -67,6 +67,11 @@ static const char query[] =
     QUERY("s.array, (SELECT a.task_limit FROM state a WHERE a.job = s.array)", " AND s.ntasks = 0");
 _Static_assert(schema_of_array == schema_of_ntasks && schema_of_task_limit == schema_of_ntasks, "one query has them");
 
+/* Jobs that had processors, or were to have them, before ?1. */
+static const char query_earlier[] = "SELECT j.submitted_ms, s.ended_ms FROM job j JOIN state s ON s.job = j.id "
+                                    "WHERE j.submitted_ms < ?1 AND s.started_ms IS NOT NULL AND s.ended_ms IS NOT NULL "
+                                    "ORDER BY j.submitted_ms, j.id";
+
 /* ---- while it is read ---- */
 
 struct host {
@@ -84,6 +89,7 @@ struct reading {
     size_t nhosts, hosts_capacity, jobs_capacity;
     struct map names, seen; /* of hosts by a hash of the name; of processors */
     int64_t since_ms;
+    int64_t busy_ms, until_ms; /* of jobs before that, so far: since when there was always one, and the last end */
     char *fault;
     size_t size;
 };
@@ -292,7 +298,7 @@ static bool each_row(sqlite3 *db, const char *sql, const int64_t *since_until,
     int step = SQLITE_ERROR;
     bool good = sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK;
 
-    for (int i = 0; good && since_until && i < 2; i++)
+    for (int i = 0; good && since_until && i < sqlite3_bind_parameter_count(s); i++)
         sqlite3_bind_int64(s, i + 1, since_until[i]);
     while (good && (step = sqlite3_step(s)) == SQLITE_ROW)
         good = take(r, s);
@@ -302,6 +308,17 @@ static bool each_row(sqlite3 *db, const char *sql, const int64_t *since_until,
     }
     sqlite3_finalize(s);
     return good;
+}
+
+static bool take_earlier(struct reading *r, sqlite3_stmt *s)
+{
+    int64_t submitted_ms = sqlite3_column_int64(s, 0), ended_ms = sqlite3_column_int64(s, 1);
+
+    if (submitted_ms >= r->until_ms)
+        r->busy_ms = submitted_ms;
+    if (ended_ms > r->until_ms)
+        r->until_ms = ended_ms;
+    return true;
 }
 
 static bool take_host(struct reading *r, sqlite3_stmt *s)
@@ -408,7 +425,11 @@ static bool read_all(struct reading *r, sqlite3 *db, int64_t since_ms, int64_t u
          !each_row(db, "SELECT name, up, cpus, drained FROM host ORDER BY name", NULL, take_host, r)) ||
         (schema >= SETTING_TABLE_SINCE &&
          !each_row(db, "SELECT name, value FROM setting WHERE value IS NOT NULL", NULL, take_setting, r)) ||
-        !each_row(db, schema >= schema_of_ntasks ? query : query_before_arrays, since_until, read_row, r))
+        !each_row(db, query_earlier, since_until, take_earlier, r))
+        return false;
+    if (r->until_ms > since_ms)
+        since_until[0] = r->busy_ms;
+    if (!each_row(db, schema >= schema_of_ntasks ? query : query_before_arrays, since_until, read_row, r))
         return false;
     if (r->history->measured == 0)
         snprintf(r->fault, r->size, "no job that has ended was submitted in that time");
@@ -418,7 +439,7 @@ static bool read_all(struct reading *r, sqlite3 *db, int64_t since_ms, int64_t u
 struct history *history_read(const char *path, int64_t since_ms, int64_t until_ms, char *fault, size_t size)
 {
     char why[300] = "";
-    struct reading r = {.since_ms = since_ms, .fault = why, .size = sizeof(why)};
+    struct reading r = {.since_ms = since_ms, .until_ms = INT64_MIN, .fault = why, .size = sizeof(why)};
     struct snapshot snapshot;
     sqlite3 *db = NULL;
     bool good;

@@ -26,7 +26,7 @@ struct history_job {
     int nafter;
     uint64_t array;        /* of which it was a task; 0: of none */
     uint32_t task_limit;   /* ... of which so many could run at a time; 0: any number */
-    bool measured;         /* else it was there when the time that is looked at began */
+    bool measured;         /* else it came before the time that is looked at */
     double share, work_ms; /* service_estimate() */
 };
 
@@ -48,8 +48,9 @@ struct history {
     double median, p95, wait;
 };
 
-/* Jobs that were submitted from since until before until, Unix time in ms, and those that were there when that began.
- * NULL: fault says why. The file is not changed, nor is anything made beside it; elmer may use it meanwhile. */
+/* Jobs that were submitted from since until before until, Unix time in ms, and all from the last time on, before since,
+ * at which there was no job: who was there when since began had waited for these. NULL: fault says why. The file is not
+ * changed, nor is anything made beside it; elmer may use it meanwhile. */
 struct history *history_read(const char *path, int64_t since_ms, int64_t until_ms, char *fault, size_t size);
 void history_destroy(struct history *history);
 /* "ws2=FROM..UNTIL", times as of lib/base/moment.h: a host of it was away. false: fault says why not. */

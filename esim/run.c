@@ -25,10 +25,12 @@ struct record {
     double *turnaround, *wait, *stretch;
     double *share, *tick_s, *used_s, *work_s; /* of each tick: share is the utilisation */
     size_t count, ticks, ended;               /* that are measured; their ticks; all */
+    size_t unticked;                          /* of those that are measured, since the last tick */
     bool behind;               /* these come after those that were asked for, and only tell how much jobs depend */
     size_t asked, asked_ticks; /* on each other */
     double effort;             /* of those behind */
     size_t capacity[7];
+    double now_s, used_until_s; /* at the last end */
     double last_s, last_used_s, work_sum_s, processors;
     double *series;
     size_t room, filled; /* of the series */
@@ -40,19 +42,26 @@ static void add(double **values, size_t *capacity, size_t at, double value)
     (*values)[at] = value;
 }
 
+/* A trace or a history begins with its first job: before that there is nothing to be known of the machine. */
 static void tick(struct record *r)
 {
-    double now_s = (double)world_now_ms(r->world) / 1000, used_s = world_used_ms(r->world) / 1000;
-    double span = now_s - r->last_s;
+    double span, used_s;
 
-    add(&r->share, &r->capacity[3], r->ticks, span > 0 ? (used_s - r->last_used_s) / (span * r->processors) : 0);
+    if (r->ticks == 0 && r->config->whole) {
+        r->last_s = world_first_s(r->world);
+        r->last_used_s = world_first_used_s(r->world);
+    }
+    span = r->now_s - r->last_s;
+    used_s = r->used_until_s - r->last_used_s;
+    add(&r->share, &r->capacity[3], r->ticks, span > 0 ? used_s / (span * r->processors) : 0);
     add(&r->tick_s, &r->capacity[4], r->ticks, span);
     add(&r->work_s, &r->capacity[5], r->ticks, r->work_sum_s);
-    add(&r->used_s, &r->capacity[6], r->ticks, (used_s - r->last_used_s) / r->processors);
+    add(&r->used_s, &r->capacity[6], r->ticks, used_s / r->processors);
     r->ticks++;
-    r->last_s = now_s;
-    r->last_used_s = used_s;
+    r->last_s = r->now_s;
+    r->last_used_s = r->used_until_s;
     r->work_sum_s = 0;
+    r->unticked = 0;
 }
 
 static void ended(const struct sim_job *job, void *data)
@@ -69,13 +78,15 @@ static void ended(const struct sim_job *job, void *data)
     add(&r->wait, &r->capacity[1], r->count, (double)(job->start_ms - job->submit_ms) / 1000);
     add(&r->stretch, &r->capacity[2], r->count, work > 0 ? turnaround / work : NAN);
     r->count++;
+    r->now_s = (double)world_now_ms(r->world) / 1000;
+    r->used_until_s = world_used_ms(r->world) / 1000;
     r->work_sum_s += work;
     if (job->index <= r->room) {
         while (r->filled < job->index) /* those between may come yet */
             r->series[r->filled++] = NAN;
         r->series[job->index - 1] = turnaround;
     }
-    if (r->count % TICK_JOBS == 0)
+    if (++r->unticked == TICK_JOBS)
         tick(r);
     if (r->config->records && !r->behind)
         json_record(r->config->records, job);
@@ -300,18 +311,21 @@ static void simulate(const struct config *c, struct record *r, struct result *re
     int held = 0, hopeless = 0;
     uint64_t goal = c->exactly || c->jobs_max < FIRST_JOBS ? c->jobs_max : FIRST_JOBS;
 
-    for (bool more = true;;) {
+    for (bool more = true, last;;) {
         for (uint64_t part = r->ended; more && r->ended < goal;) {
             part = part + 20000 < goal ? part + 20000 : goal;
             more = world_run(r->world, part);
             if (progress)
                 fprintf(progress, "\r%s: %zu jobs ", c->label, r->ended);
         }
+        last = !more || goal >= c->jobs_max || c->exactly;
+        if (last && c->whole && r->unticked > 0)
+            tick(r);
         evaluate(r, result);
         result->waiting = more ? 0 : world_waiting(r->world);
         held = precise(c, result) ? held + 1 : 0;
         hopeless = is_drawn(c) && r->ended >= HOPELESS_JOBS && is_hopeless(r, result) ? hopeless + 1 : 0;
-        if (!more || goal >= c->jobs_max || c->exactly || held == HOLDS || hopeless == HOLDS)
+        if (last || held == HOLDS || hopeless == HOLDS)
             break;
         goal = goal * 2 < c->jobs_max ? goal * 2 : c->jobs_max;
     }

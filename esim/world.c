@@ -273,6 +273,11 @@ static void arrive(struct world *w)
     if (w->settings.saturated)
         w->next.submit_ms = w->now_ms - OFFSET_MS;
     job = w->next;
+    if (!w->measured && !job.unmeasured) {
+        w->measured = true;
+        w->first_s = (double)world_now_ms(w) / 1000;
+        w->first_used_s = world_used_ms(w) / 1000;
+    }
     if (stays_behind(w))
         put_behind(w);
     else
@@ -434,6 +439,16 @@ int64_t world_now_ms(const struct world *w)
 double world_used_ms(const struct world *w)
 {
     return load_used_ms(w->load, w->now_ms);
+}
+
+double world_first_s(const struct world *w)
+{
+    return w->first_s;
+}
+
+double world_first_used_s(const struct world *w)
+{
+    return w->first_used_s;
 }
 
 const char *world_fault(const struct world *w)

@@ -69,6 +69,9 @@ double *world_speeds(const struct world_settings *settings);
 uint64_t world_processors(const struct world_settings *settings);
 int64_t world_now_ms(const struct world *world); /* since the first could be submitted */
 double world_used_ms(const struct world *world); /* processor time, in all: load_used_ms() */
+/* The same in seconds when the first job came that is measured; 0: none has. */
+double world_first_s(const struct world *world);
+double world_first_used_s(const struct world *world);
 /* Why it cannot go on; NULL: nothing is wrong. */
 const char *world_fault(const struct world *world);
 uint64_t world_refused(const struct world *world); /* jobs that are too large for the machine */

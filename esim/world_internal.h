@@ -49,6 +49,8 @@ struct world {
     bool has_next;
     struct behind *behind, **last_behind; /* those that wait and that the core has not been given yet */
     int64_t now_ms, report_ms;            /* of the last report */
+    bool measured;                        /* a job has come that is */
+    double first_s, first_used_s;         /* ... then, and what was used until then */
     int64_t *told_ms;                     /* of each host, where the report that the core has begins; -1: it has none */
     struct change *changes;               /* [nchanges] in the order of time: hosts go away, and come back */
     int *away;                            /* of each host: times that it is away, which may overlap */

@@ -155,6 +155,38 @@ static void test_levels(void **state)
     history_destroy(h);
 }
 
+/* Who was there when the time began waits for as long as he did; and time counts from the first job that is measured
+ * to the last end of these. */
+static void test_backlog(void **state)
+{
+    static const struct of jobs[] = {
+        {1, "alice", 500, 500, 510, 1, 10, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+        {2, "alice", 1000, 1000, 1100, 1, 100, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+        {3, "alice", 1001, 1100, 1200, 1, 100, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+        {4, "bob", 1050, 1200, 1201, 1, 1, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+        {5, "bob", 1160, 1201, 1211, 1, 10, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+    };
+    struct bed *bed = *state;
+    struct result result;
+    struct history *h;
+
+    history_destroy(history_of(bed, jobs, sizeof(jobs) / sizeof(jobs[0]), 1));
+    h = must_read(bed->path, 1150000, INT64_MAX);
+    assert_int_equal(h->njobs, 4); /* when 2 came nobody was there */
+    assert_int_equal(h->measured, 1);
+    result = replay(h, NULL, 0, NULL);
+    assert_int_equal(result.jobs, 1);
+    expect_near(result.turnaround.mean, 51, 0.01);
+    expect_near(result.seconds, 51, 0.01);
+    expect_near(result.utilisation.mean, 1, 0.001);
+    expect_near(result.load_out.mean, 10.0 / 51, 0.001);
+    history_destroy(h);
+    h = must_read(bed->path, 700000, INT64_MAX);
+    assert_int_equal(h->njobs, 4);
+    assert_int_equal(h->measured, 4);
+    history_destroy(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +194,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_away, setup, teardown),
         cmocka_unit_test_setup_teardown(test_away_before_array, setup, teardown),
         cmocka_unit_test_setup_teardown(test_levels, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_backlog, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

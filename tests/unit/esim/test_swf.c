@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -354,12 +355,30 @@ static void test_header(void **state)
     free(line);
 }
 
+/* From the first job to the last end, of however many jobs. */
+static void test_time(void **state)
+{
+    char text[100 + 40 * 80];
+    struct result result;
+    int at = snprintf(text, sizeof(text), "; MaxProcs: 1\n");
+
+    (void)state;
+    for (int i = 0; i < 39; i++)
+        at += snprintf(text + at, sizeof(text) - (size_t)at, "%d %d -1 10 1 -1 -1 1 -1 -1 1 1 1 -1 1 -1 -1 -1\n", i + 1,
+                       10000000 + i * (i < 38 ? 10 : 500));
+    result = simulate(file_of("late", text, (size_t)at));
+    assert_int_equal(result.jobs, 39);
+    assert_true(fabs(result.seconds - (38 * 500 + 10)) < 0.1);
+    assert_true(fabs(result.utilisation.mean - 390.0 / (38 * 500 + 10)) < 1e-4);
+    assert_true(fabs(result.load_out.mean - 390.0 / (38 * 500 + 10)) < 1e-4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),  cmocka_unit_test(test_parts), cmocka_unit_test(test_traces),
         cmocka_unit_test(test_bytes),  cmocka_unit_test(test_order), cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_header), cmocka_unit_test(test_time),
     };
 
     snprintf(dir, sizeof(dir), "/tmp/test_swf.XXXXXX");
