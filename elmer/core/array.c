@@ -105,7 +105,7 @@ static void link_task(struct job *array, struct job *task)
  * of others that the array is before. */
 static uint64_t place_of_task(const struct core_job *array, uint32_t ordinal)
 {
-    return array->place == array->id + array->ntasks ? array->id + ordinal : array->place;
+    return core_at_own_place(array) ? array->id + ordinal : array->place;
 }
 
 /* It waits in the array. */

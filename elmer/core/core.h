@@ -30,7 +30,7 @@ enum { CORE_MAX_ATTEMPTS = 10 };
 /* Groups of past jobs that a host can say it has opened: it gets no new job before it has ended them. What it says it
  * holds when it comes up counts apart. */
 enum { CORE_MAX_LEFTOVERS = 1024 };
-/* Jobs that EVENT_TOP moves back: each is a row to write. */
+/* Jobs that EVENT_TOP moves back, and tasks that leave arrays for it: each is a row to write. */
 enum { CORE_MAX_TOP = 4096 };
 /* Notices that run on a host at a time, and those of one user among them. */
 enum { CORE_NOTICES_AT_ONCE = 8, CORE_NOTICES_OF_USER = 4 };
@@ -411,6 +411,11 @@ struct core_job {
     int64_t level_ms[CORE_MAX_LEVELS]; /* time from its allocation spent at each level ... */
     int64_t level_until_ms;            /* ... up to then, the last step */
 };
+/* An array that is behind the places of its tasks, and not where it was moved to as a whole. */
+static inline bool core_at_own_place(const struct core_job *array)
+{
+    return array->ntasks > 0 && array->place == array->id + array->ntasks;
+}
 /* Ended jobs are forgotten by core_forget() only. NULL: unknown. */
 const struct core_job *core_job(struct core *core, uint64_t id);
 /* The job that is next above on the processor of this rank; 0: none, or the job has no cluster. */

@@ -250,10 +250,10 @@ void queue_run(struct core *core);
 uint32_t queue_ahead(const struct job *job);
 
 /* ---- top.c: the order of one's own jobs ---- */
-/* Moves these waiting jobs of one user, none of which is an array, in this order before all others of his that wait.
- * Those that were before them move back, among the places that he has. false: they are more than CORE_MAX_TOP. */
-bool top_jobs(struct core *core, struct job *const *jobs, size_t count);
-/* The tasks of these ordinals, or all of the array. */
+/* Moves this waiting job, which is no array, before all others of its user that wait. Those that were before it move
+ * back, among the places that he has. TOO_MANY: nothing is changed, as more than CORE_MAX_TOP rows would be. */
+enum answer top_job(struct core *core, struct job *job);
+/* The tasks of these ordinals, or all of the array, in their order. */
 enum answer top_array(struct core *core, struct job *array, const struct core_range *ranges, int count, bool all);
 
 /* ---- after.c: who waits for others ---- */

@@ -134,7 +134,7 @@ static int top(struct core *core, struct job *job, struct part *part, const stru
         return answer(core, ANSWER_NOT_PERMITTED);
     if (job->info.notice)
         return answer(core, ANSWER_WRONG_STATE);
-    return answer(core, top_jobs(core, &job, 1) ? ANSWER_OK : ANSWER_TOO_MANY);
+    return answer(core, top_job(core, job));
 }
 
 static int kill_job(struct core *core, struct job *job, struct part *part, const struct event *event)

@@ -12,58 +12,63 @@
 #define QUEUED(place) CONTAINER_OF(place, struct job, in_queue)
 #define TASK(node)    LIST_ITEM(node, struct job, in_array)
 
-/* Jobs of a user, and places that he has: of his jobs, and of the tasks that wait in his arrays. */
-struct own {
-    uint32_t jobs;
-    uint64_t places;
-};
-
-/* An array that waits for other jobs is one like a job: a task out of it would wait for nothing. */
+/* An array is one like a job while it waits for other jobs, as a task out of it would wait for nothing; and where it is
+ * not at its own place: there is one place for all of its tasks, and none for who goes before them. */
 static bool is_one(const struct job *job)
 {
-    return !job->array || !after_met(job);
+    return !job->array || !after_met(job) || !core_at_own_place(&job->info);
 }
 
-/* Those before the array, without its tasks. */
-static struct own own_before(const struct core *core, const struct job *array)
+/* Those that the user of the array has before it, of his jobs and of the tasks that wait in arrays, without its own. */
+static uint64_t places_before(const struct core *core, const struct job *array)
 {
-    struct own own = {0, 0};
+    uint64_t places = 0;
 
     for (struct place *at = order_first(&core->queue.jobs); at && QUEUED(at) != array; at = order_next(at)) {
         const struct job *job = QUEUED(at);
-        if (job->user != array->user || job->of == array)
-            continue;
-        own.jobs += is_one(job);
-        own.places += is_one(job) ? 1 : core_tasks_waiting(&job->info);
+        if (job->user == array->user && job->of != array)
+            places += is_one(job) ? 1 : core_tasks_waiting(&job->info);
     }
-    return own;
+    return places;
 }
 
-/* An array has its place behind those of its tasks and stays there. For who goes before it, as many of its tasks, the
- * last ones, leave it, so that it has as many places before others as it had. Returns how many did. */
-static size_t give_places(struct core *core, struct job *const *arrays, const size_t *behind, size_t count)
+/* Rows that are written when the marked ones go, of which there are `left`, beside their own: of jobs that go back, and
+ * of tasks that leave their arrays for it. `more` tasks that wait in the array `from` go as well. */
+static uint64_t count_rows(const struct core *core, const struct owner *user, size_t left, const struct job *from,
+                           size_t more)
 {
-    size_t given = 0;
+    uint64_t rows = 0;
 
-    for (size_t i = 0; i < count; i++)
-        if (behind[i] > given)
-            given += array_let_go(core, arrays[i], behind[i] - given);
-    return given;
+    left += more;
+    for (struct place *at = order_first(&core->queue.jobs); at && left > 0; at = order_next(at)) {
+        const struct job *job = QUEUED(at);
+        size_t waiting;
+        if (job->user != user)
+            continue;
+        left -= job == from ? more : 0;
+        if (is_one(job)) {
+            rows += left > 0 && !job->topped;
+            left -= job->topped;
+            continue;
+        }
+        waiting = core_tasks_waiting(&job->info) - (job == from ? more : 0);
+        rows += waiting < left ? waiting : left;
+    }
+    return rows;
 }
 
 /* Until the last of those that are marked; of arrays only those before it, and how many of these are behind them. */
 struct reach {
     struct job **jobs, **arrays;
     size_t *behind, njobs, narrays, room[3];
-    uint32_t others;
 };
 
-static void reach(const struct core *core, struct reach *reach, const struct job *any, size_t left)
+static void reach(const struct core *core, struct reach *reach, const struct owner *user, size_t left)
 {
     *reach = (struct reach){.jobs = NULL};
     for (struct place *at = order_first(&core->queue.jobs); at && left > 0; at = order_next(at)) {
         struct job *job = QUEUED(at);
-        if (job->user != any->user)
+        if (job->user != user)
             continue;
         if (!is_one(job)) {
             reach->arrays = mem_grow(reach->arrays, &reach->room[0], reach->narrays + 1, sizeof(struct job *));
@@ -73,7 +78,6 @@ static void reach(const struct core *core, struct reach *reach, const struct job
             continue;
         }
         left -= job->topped;
-        reach->others += !job->topped;
         reach->jobs = mem_grow(reach->jobs, &reach->room[2], reach->njobs + 1, sizeof(struct job *));
         reach->jobs[reach->njobs++] = job;
     }
@@ -84,6 +88,17 @@ static void free_reach(struct reach *reach)
     free(reach->jobs);
     free(reach->arrays);
     free(reach->behind);
+}
+
+/* An array has its place behind those of its tasks and stays there. For each that goes before it one of its tasks, the
+ * last ones, leaves it while it has any, so that it has as many places before others as it had. Whether one did. */
+static bool give_places(struct core *core, const struct reach *reach)
+{
+    size_t given = 0;
+
+    for (size_t i = 0; i < reach->narrays; i++)
+        given += array_let_go(core, reach->arrays[i], reach->behind[i]);
+    return given > 0;
 }
 
 /* Those that go, then the rest in its order; but what an array has given is behind all that was before the array. */
@@ -114,25 +129,46 @@ static void change_places(struct core *core, const struct reach *reach, struct j
     free(given);
 }
 
-bool top_jobs(struct core *core, struct job *const *jobs, size_t count)
+static void mark(struct job *const *jobs, size_t count, bool topped)
+{
+    for (size_t i = 0; i < count; i++)
+        jobs[i]->topped = topped;
+}
+
+/* There are some. */
+static void move(struct core *core, struct job *const *jobs, size_t count)
 {
     struct reach found;
-    bool few;
 
-    for (size_t i = 0; i < count; i++)
-        jobs[i]->topped = true;
-    reach(core, &found, count > 0 ? jobs[0] : NULL, count);
-    few = found.others <= CORE_MAX_TOP;
-    if (few && give_places(core, found.arrays, found.behind, found.narrays) > 0) {
+    mark(jobs, count, true);
+    reach(core, &found, jobs[0]->user, count);
+    if (give_places(core, &found)) {
         free_reach(&found);
-        reach(core, &found, jobs[0], count);
+        reach(core, &found, jobs[0]->user, count);
     }
-    if (few)
-        change_places(core, &found, jobs, count);
+    change_places(core, &found, jobs, count);
     free_reach(&found);
-    for (size_t i = 0; i < count; i++)
-        jobs[i]->topped = false;
-    return few;
+    mark(jobs, count, false);
+}
+
+/* These jobs of the user, and `more` tasks that wait in the array. */
+static bool too_many(const struct core *core, const struct owner *user, struct job *const *jobs, size_t count,
+                     const struct job *from, size_t more)
+{
+    uint64_t rows;
+
+    mark(jobs, count, true);
+    rows = count_rows(core, user, count, from, more);
+    mark(jobs, count, false);
+    return rows > CORE_MAX_TOP;
+}
+
+enum answer top_job(struct core *core, struct job *job)
+{
+    if (too_many(core, job->user, &job, 1, NULL, 0))
+        return ANSWER_TOO_MANY;
+    move(core, &job, 1);
+    return ANSWER_OK;
 }
 
 /* ---- arrays ---- */
@@ -184,30 +220,31 @@ static void put_behind(struct core *core, const struct job *array)
 }
 
 /* As many of its tasks as there are places before it become jobs, with these; if more wait, what had the places goes
- * behind the array. Some of them only: all of these. */
+ * behind the array. Some of them only, or of an array that is not at its own place: all of these. */
 enum answer top_array(struct core *core, struct job *array, const struct core_range *ranges, int count, bool all)
 {
-    struct own before = own_before(core, array);
-    uint32_t waiting = array_count_waiting(array, ranges, count), first;
+    uint64_t more = array_count_waiting(array, ranges, count), before;
     struct job **jobs;
     size_t n;
-    bool few;
+    bool refused;
 
     if (!after_met(array))
         return ANSWER_WRONG_STATE;
-    if (!all || waiting <= before.places)
-        before.places = waiting;
-    if (before.jobs > CORE_MAX_TOP || before.places > CORE_MAX_SPLIT)
-        return ANSWER_TOO_MANY;
-    for (int i = 0; i < count && before.places > 0; i++)
-        for (first = core_next_task(&array->info, ranges[i].from); first < ranges[i].to && before.places > 0;
-             first = core_next_task(&array->info, first + 1), before.places--)
-            array_split(core, array, (struct core_range){first, first + 1});
+    if (all && core_at_own_place(&array->info) && (before = places_before(core, array)) < more)
+        more = before;
     jobs = waiting_jobs(array, ranges, count, &n);
-    few = n == 0 || top_jobs(core, jobs, n);
+    refused = more > CORE_MAX_SPLIT || too_many(core, array->user, jobs, n, array, more);
     free(jobs);
-    if (!few)
+    if (refused)
         return ANSWER_TOO_MANY;
+    for (int i = 0; i < count && more > 0; i++)
+        for (uint32_t next = core_next_task(&array->info, ranges[i].from); next < ranges[i].to && more > 0;
+             next = core_next_task(&array->info, next + 1), more--)
+            array_split(core, array, (struct core_range){next, next + 1});
+    jobs = waiting_jobs(array, ranges, count, &n);
+    if (n > 0)
+        move(core, jobs, n);
+    free(jobs);
     if (all && array->in_queue.in && core_tasks_waiting(&array->info) > 0)
         put_behind(core, array);
     return n > 0 || (all && job_is_waiting(array)) ? ANSWER_OK : ANSWER_WRONG_STATE;

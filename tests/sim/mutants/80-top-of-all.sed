@@ -1,2 +1,2 @@
 # top.c: a job is moved before those of other users
-s/^        if (job->user != any->user)$/        if (job == NULL)/
+/^static void reach(/,/^}/s/^        if (job->user != user)$/        if (job == NULL)/

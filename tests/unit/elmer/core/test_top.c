@@ -326,6 +326,146 @@ static void test_too_many_tasks(void **state)
     fixture_fini(&f);
 }
 
+/* Each array gives a task for who passes it, so that whoever is between two of them stays there. */
+static void test_before_two_arrays(void **state)
+{
+    struct fixture f;
+    uint64_t first, between, second, other, own;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    first = submit_array(&f, 5, 3, false);
+    between = submit(&f, 5, true);
+    second = submit_array(&f, 5, 3, false);
+    other = submit(&f, 6, true);
+    own = submit(&f, 5, true);
+    assert_int_equal(fixture_client(&f, EVENT_TOP, own, 5, false), ANSWER_OK);
+    assert_int_equal(ahead(&f, own), 0);
+    assert_int_equal(ahead(&f, first), 1);
+    assert_int_equal(ahead(&f, first + 3), 2);
+    assert_int_equal(ahead(&f, between), 3);
+    assert_int_equal(ahead(&f, second), 4);
+    assert_int_equal(ahead(&f, other), 5);
+    assert_int_equal(ahead(&f, second + 3), 6);
+    fixture_fini(&f);
+}
+
+/* Each row that one step writes counts, also those of tasks that leave arrays. */
+static void test_past_too_many_arrays(void **state)
+{
+    enum { ARRAYS = 3 };
+    struct event event = {.type = EVENT_TOP, .host = -1, .request = 1};
+    struct fixture f;
+    uint64_t arrays[ARRAYS], last = 0;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    for (int i = 0; i < ARRAYS; i++)
+        arrays[i] = submit_array(&f, 5, 10, false);
+    for (int i = 0; i < CORE_MAX_TOP - ARRAYS + 2; i++)
+        last = submit(&f, 5, false);
+    event.u.by.uid = 5;
+    event.job = last;
+    assert_int_equal(fixture_step(&f, event), 0);
+    assert_int_equal(fixture_find(&f, ACTION_ANSWER, -1)->answer, ANSWER_TOO_MANY);
+    assert_int_equal(fixture_count(&f, ACTION_PERSIST), 0);
+    for (int i = 0; i < ARRAYS; i++)
+        assert_int_equal(core_tasks_waiting(core_job(f.core, arrays[i])), 10);
+    event.job = last - 1;
+    assert_int_equal(fixture_step(&f, event), 0);
+    assert_int_equal(fixture_find(&f, ACTION_ANSWER, -1)->answer, ANSWER_OK);
+    fixture_fini(&f);
+}
+
+/* Tasks of the same array that have left it and are not named would go back. */
+static void test_past_too_many_tasks(void **state)
+{
+    enum { HELD = CORE_MAX_TOP + 1 };
+    struct event event = {.type = EVENT_HOLD, .host = -1, .request = 1};
+    struct core_range range = {0, 0};
+    struct fixture f;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    event.job = submit_array(&f, 5, HELD + 100, false);
+    event.u.by.uid = 5;
+    event.u.by.tasks = &range;
+    event.u.by.ntasks = 1;
+    for (; range.to < HELD; range.from = range.to) {
+        range.to = HELD - range.from < CORE_MAX_SPLIT ? HELD : range.from + CORE_MAX_SPLIT;
+        assert_int_equal(fixture_step(&f, event), 0);
+    }
+    assert_int_equal(top_tasks(&f, event.job, HELD + 1, HELD + 100, 5), ANSWER_TOO_MANY);
+    assert_int_equal(fixture_count(&f, ACTION_PERSIST), 0);
+    assert_int_equal(core_tasks_waiting(core_job(f.core, event.job)), 100);
+    assert_int_equal(top_tasks(&f, event.job, 2, HELD + 100, 5), ANSWER_OK);
+    assert_int_equal(ahead(&f, event.job + HELD + 100), HELD + 100 - 2);
+    fixture_fini(&f);
+}
+
+/* It has gone back as a whole while it waited for another job, and waits no more. */
+static uint64_t moved_array(struct fixture *f, uint32_t ntasks, uint64_t *other, uint64_t *later)
+{
+    struct core_after after = {.kind = AFTER_ANY};
+    struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1, .now_ms = f->now_ms};
+    uint64_t array;
+
+    after.job = submit(f, 5, true);
+    array = core_next_id(f->core);
+    event.u.submit.uid = 5;
+    event.u.submit.nprocs = 1;
+    event.u.submit.ntasks = ntasks;
+    event.u.submit.after = &after;
+    event.u.submit.nafter = 1;
+    assert_int_equal(fixture_step(f, event), 0);
+    *other = submit(f, 6, true);
+    *later = submit(f, 5, true);
+    assert_int_equal(fixture_client(f, EVENT_TOP, *later, 5, false), ANSWER_OK);
+    assert_int_equal(fixture_client(f, EVENT_CANCEL, after.job, 5, false), ANSWER_OK);
+    assert_int_equal(core_job(f->core, array)->place, *later);
+    return array;
+}
+
+/* One place is not enough for a task of it and who goes before it: it goes back as it did. */
+static void test_before_a_moved_array(void **state)
+{
+    struct fixture f;
+    uint64_t array, other, own, last;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    array = moved_array(&f, 3, &other, &own);
+    last = submit(&f, 5, true);
+    assert_int_equal(fixture_client(&f, EVENT_TOP, last, 5, false), ANSWER_OK);
+    assert_int_equal(ahead(&f, last), 0);
+    assert_int_equal(ahead(&f, other), 1);
+    assert_int_equal(ahead(&f, own), 2);
+    assert_int_equal(ahead(&f, array), 3);
+    assert_int_equal(core_tasks_waiting(core_job(f.core, array)), 3);
+    fixture_fini(&f);
+}
+
+/* Its tasks are before what had the places that they got, with all that wait or with some. */
+static void test_moved_array(void **state)
+{
+    struct fixture f;
+    uint64_t array, other, own;
+
+    (void)state;
+    for (int some = 0; some <= 1; some++) {
+        fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+        array = moved_array(&f, 3, &other, &own);
+        assert_int_equal(some ? top_tasks(&f, array, 2, 3, 5) : fixture_client(&f, EVENT_TOP, array, 5, false),
+                         ANSWER_OK);
+        assert_int_equal(ahead(&f, array + 1 + (uint64_t)some), 0);
+        assert_int_equal(ahead(&f, other), 1);
+        assert_int_equal(ahead(&f, array + 2 + (uint64_t)some), 2);
+        assert_int_equal(ahead(&f, some ? own : array + 3), 3);
+        assert_int_equal(ahead(&f, some ? array : own), 4);
+        fixture_fini(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_permutation),
@@ -336,7 +476,12 @@ int main(void)
                                        cmocka_unit_test(test_array_past_many),
                                        cmocka_unit_test(test_tasks),
                                        cmocka_unit_test(test_no_task_that_waits),
-                                       cmocka_unit_test(test_too_many_tasks)};
+                                       cmocka_unit_test(test_too_many_tasks),
+                                       cmocka_unit_test(test_before_two_arrays),
+                                       cmocka_unit_test(test_past_too_many_arrays),
+                                       cmocka_unit_test(test_past_too_many_tasks),
+                                       cmocka_unit_test(test_before_a_moved_array),
+                                       cmocka_unit_test(test_moved_array)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
