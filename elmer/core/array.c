@@ -12,9 +12,9 @@
  * a job, or is counted, and is never two of these.
  *
  * Places: those of the tasks are from the array's id on, and the array's is behind them. So a task that goes back into
- * the queue is before those that were not started, and before all others who came later. An array stays there:
- * its tasks move, and other jobs of its user (top.c). Only one that waits for others goes back as a whole; then, or
- * where an elmer of before has moved it, a task gets its place.
+ * the queue is before those that were not started, and before all others who came later. An array stays there: its tasks
+ * move, and other jobs of its user (top.c), which get those places when it leaves the queue (array_leave.c). Only one
+ * that waits for others goes back as a whole; then, or where an elmer of before has moved it, a task gets its place.
  */
 #include "elmer/core/internal.h"
 
@@ -132,8 +132,7 @@ static struct job *make_task(struct core *core, struct job *array, uint32_t ordi
 /* None waits in it any more. */
 static void leave_queue(struct core *core, struct job *array)
 {
-    if (array->in_queue.in)
-        queue_remove(core, array);
+    array_leave(core, array);
     job_set_text(array, NULL);
     job_move(core, array, JOB_STARTED);
     array->info.reason = REASON_NONE;
@@ -196,8 +195,7 @@ static void settle(struct core *core, struct job *array, const char *text)
         job_move(core, array, JOB_DONE);
         return;
     }
-    if (array->in_queue.in)
-        queue_remove(core, array);
+    array_leave(core, array);
     job_set_text(array, job_copy_text(text));
     array->info.reason = REASON_CANCELLED;
     job_move(core, array, JOB_CANCELLED);

@@ -295,6 +295,8 @@ uint32_t array_count_waiting(const struct job *array, const struct core_range *r
 void array_split(struct core *core, struct job *array, struct core_range range);
 /* So many of those that wait in it, from the last one on, become jobs at their places, given. Returns how many did. */
 size_t array_let_go(struct core *core, struct job *array, size_t count);
+/* array_leave.c: out of the queue, if it is there; those that share its place get one each. */
+void array_leave(struct core *core, struct job *array);
 /* array_check.c: what is wrong, or NULL. */
 const char *check_array(const struct core *core, const struct job *job);
 

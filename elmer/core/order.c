@@ -126,13 +126,23 @@ struct place *order_first(const struct order *order)
     return outermost(order->root, BEFORE);
 }
 
-struct place *order_next(const struct place *place)
+static struct place *neighbour(const struct place *place, int side)
 {
-    if (place->side[BEHIND])
-        return outermost(place->side[BEHIND], BEFORE);
-    while (place->up && side_of(place) == BEHIND)
+    if (place->side[side])
+        return outermost(place->side[side], !side);
+    while (place->up && side_of(place) == side)
         place = place->up;
     return place->up;
+}
+
+struct place *order_next(const struct place *place)
+{
+    return neighbour(place, BEHIND);
+}
+
+struct place *order_previous(const struct place *place)
+{
+    return neighbour(place, BEFORE);
 }
 
 static struct place *first_awake_in(struct place *place)

@@ -31,9 +31,10 @@ void order_insert(struct order *order, struct place *place, uint64_t number, boo
 void order_remove(struct order *order, struct place *place); /* it is in this one */
 void order_wake(struct place *place, bool awake);
 uint32_t order_rank(const struct place *place); /* how many are before it */
-/* In all four NULL: there is none. */
+/* In all five NULL: there is none. */
 struct place *order_first(const struct order *order);
 struct place *order_next(const struct place *place);
+struct place *order_previous(const struct place *place);
 struct place *order_first_awake(const struct order *order);
 struct place *order_next_awake(const struct place *place); /* the place itself may sleep */
 

@@ -57,10 +57,11 @@ static uint64_t count_rows(const struct core *core, const struct owner *user, si
     return rows;
 }
 
-/* Until the last of those that are marked; of arrays only those before it, and how many of these are behind them. */
+/* Until the last of those that are marked; of arrays only those before it, for each how many of these are behind it,
+ * and how many jobs before. */
 struct reach {
     struct job **jobs, **arrays;
-    size_t *behind, njobs, narrays, room[3];
+    size_t *behind, *before, njobs, narrays, room[4];
 };
 
 static void reach(const struct core *core, struct reach *reach, const struct owner *user, size_t left)
@@ -73,7 +74,9 @@ static void reach(const struct core *core, struct reach *reach, const struct own
         if (!is_one(job)) {
             reach->arrays = mem_grow(reach->arrays, &reach->room[0], reach->narrays + 1, sizeof(struct job *));
             reach->behind = mem_grow(reach->behind, &reach->room[1], reach->narrays + 1, sizeof(size_t));
+            reach->before = mem_grow(reach->before, &reach->room[3], reach->narrays + 1, sizeof(size_t));
             reach->behind[reach->narrays] = left;
+            reach->before[reach->narrays] = reach->njobs;
             reach->arrays[reach->narrays++] = job;
             continue;
         }
@@ -88,6 +91,7 @@ static void free_reach(struct reach *reach)
     free(reach->jobs);
     free(reach->arrays);
     free(reach->behind);
+    free(reach->before);
 }
 
 /* An array has its place behind those of its tasks and stays there. For each that goes before it one of its tasks, the
@@ -101,29 +105,29 @@ static bool give_places(struct core *core, const struct reach *reach)
     return given > 0;
 }
 
-/* Those that go, then the rest in its order; but what an array has given is behind all that was before the array. */
-static void change_places(struct core *core, const struct reach *reach, struct job *const *jobs, size_t count)
+/* Those that go, then the rest in its order, and what an array has given where the array was. all: with these. */
+static void change_places(struct core *core, const struct reach *was, const struct reach *all, struct job *const *jobs,
+                          size_t count)
 {
-    uint64_t *places = mem_array(reach->njobs, sizeof(*places));
-    struct job **order = mem_array(reach->njobs, sizeof(*order)), **given = mem_array(reach->njobs, sizeof(*given));
-    size_t next = count, first = 0, ngiven = 0;
+    uint64_t *places = mem_array(all->njobs, sizeof(*places));
+    struct job **order = mem_array(all->njobs, sizeof(*order)), **given = mem_array(all->njobs, sizeof(*given));
+    size_t next = count, ngiven = 0, first = 0, array = 0;
 
     memcpy(order, jobs, count * sizeof(*order));
-    for (size_t i = 0; i < reach->njobs; i++) {
-        struct job *job = reach->jobs[i];
-        places[i] = job->info.place;
-        if (job->given)
-            given[ngiven++] = job;
-        job->given = false;
-        if (job->topped || (ngiven > 0 && given[ngiven - 1] == job))
-            continue;
-        for (; first < ngiven && given[first]->of->info.place <= job->info.place; first++)
-            order[next++] = given[first];
-        order[next++] = job;
+    for (size_t i = 0; i < all->njobs; i++) {
+        places[i] = all->jobs[i]->info.place;
+        if (all->jobs[i]->given)
+            given[ngiven++] = all->jobs[i];
+        all->jobs[i]->given = false;
     }
-    while (first < ngiven)
-        order[next++] = given[first++];
-    queue_move(core, order, places, reach->njobs);
+    for (size_t i = 0; i < was->njobs; i++) {
+        for (; array < was->narrays && was->before[array] == i; array++)
+            while (first < ngiven && given[first]->of == was->arrays[array])
+                order[next++] = given[first++];
+        if (!was->jobs[i]->topped)
+            order[next++] = was->jobs[i];
+    }
+    queue_move(core, order, places, all->njobs);
     free(places);
     free(order);
     free(given);
@@ -138,16 +142,18 @@ static void mark(struct job *const *jobs, size_t count, bool topped)
 /* There are some. */
 static void move(struct core *core, struct job *const *jobs, size_t count)
 {
-    struct reach found;
+    struct reach was, all;
+    bool given;
 
     mark(jobs, count, true);
-    reach(core, &found, jobs[0]->user, count);
-    if (give_places(core, &found)) {
-        free_reach(&found);
-        reach(core, &found, jobs[0]->user, count);
-    }
-    change_places(core, &found, jobs, count);
-    free_reach(&found);
+    reach(core, &was, jobs[0]->user, count);
+    given = give_places(core, &was);
+    if (given)
+        reach(core, &all, jobs[0]->user, count);
+    change_places(core, &was, given ? &all : &was, jobs, count);
+    if (given)
+        free_reach(&all);
+    free_reach(&was);
     mark(jobs, count, false);
 }
 

@@ -388,8 +388,8 @@ static void lose_host(struct walk *w)
 
 static void disturb(struct walk *w)
 {
-    static const enum event_type verbs[] = {EVENT_HOLD, EVENT_RELEASE, EVENT_RELEASE,
-                                            EVENT_TOP,  EVENT_CANCEL,  EVENT_KILL};
+    static const enum event_type verbs[] = {EVENT_HOLD, EVENT_RELEASE, EVENT_RELEASE, EVENT_TOP,
+                                            EVENT_TOP,  EVENT_TOP,     EVENT_CANCEL,  EVENT_KILL};
     uint32_t what = draw(w, 100);
 
     w->now_ms += 1 + draw(w, 200);

@@ -51,7 +51,7 @@ fi
 judge() { # N MUTANT: in a directory of its own, as several are judged at the same time
     local n=$1 m=$2 dir=$work/$1 name file what changed
     name=$(basename "$m" .sed)
-    file=$(sed -n '1s/^# \([a-z0-9/]*\)\.c: .*/\1/p' "$m")
+    file=$(sed -n '1s/^# \([a-z0-9_/]*\)\.c: .*/\1/p' "$m")
     what=$(sed -n '1s/^# //p' "$m")
     mkdir "$dir"
     sed -f "$m" "$src/elmer/core/$file.c" >"$dir/mutant.c"

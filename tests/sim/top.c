@@ -86,6 +86,21 @@ static bool is_named(const struct event *event, const struct top_unit *unit)
     return unit->array == event->job && core_range_has(event->u.by.tasks, event->u.by.ntasks, unit->ordinal);
 }
 
+/* Who shares a place with an array that waits stands there by the ids; when one at its own place has left, nobody does.
+ */
+static bool share(struct core *core, const struct top_unit *a, const struct top_unit *b)
+{
+    const struct core_job *job;
+    uint64_t cursor = 0;
+
+    if (a->place != b->place)
+        return false;
+    while ((job = core_next_job(core, &cursor)))
+        if (core_at_own_place(job) && job->place == a->place && !waits(job))
+            return false;
+    return true;
+}
+
 /* What was named is before all the rest, tasks in the order of their indices; the rest is in its order. */
 static const char *look_at_order(struct core *core, const struct event *event, const struct top_line *before,
                                  uint32_t uid, uint64_t *job)
@@ -104,8 +119,8 @@ static const char *look_at_order(struct core *core, const struct event *event, c
             const struct top_unit *a = &after.units[k], *b = &after.units[i];
             bool named = is_named(event, b);
             *job = b->id;
-            if (a->id >= TOP_IDS || b->id >= TOP_IDS || a->place == b->place)
-                continue; /* or they stand there by the ids */
+            if (a->id >= TOP_IDS || b->id >= TOP_IDS || share(core, a, b))
+                continue;
             if (!named && !is_named(event, a) && turn[a->id] > turn[b->id])
                 return "one of the same user that was not named is before it and was behind";
             if (named && event->u.by.tasks && (!is_named(event, a) || a->ordinal > b->ordinal))

@@ -45,6 +45,7 @@ static void compare(const struct order *order, const struct item *items)
             continue;
         assert_ptr_equal(item_at(all), &items[i]);
         assert_int_equal(order_rank(all), rank++);
+        assert_ptr_equal(item_at(order_previous(all)), last);
         if (last && items[i].place.awake && !last->place.awake)
             assert_ptr_equal(item_at(order_next_awake(&last->place)), &items[i]);
         if (items[i].place.awake) {
