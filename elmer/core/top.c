@@ -5,6 +5,7 @@
  * before an array has the place of one of its tasks, and the last of them goes back for him.
  */
 #include "elmer/core/internal.h"
+#include "elmer/core/policy/policy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,34 @@ static bool give_places(struct core *core, const struct reach *reach)
     return given > 0;
 }
 
+/* Where an array waits, and who shares its place is behind it. */
+static bool has_array(const struct reach *reach, uint64_t place)
+{
+    for (size_t i = 0; i < reach->narrays; i++)
+        if (reach->arrays[i]->in_queue.in && reach->arrays[i]->info.place == place)
+            return true;
+    return false;
+}
+
+/* Tasks of an array that was moved as a whole, and jobs for which these went ahead, have one place, where the policy
+ * may have another order. Who would be before one that he is behind goes back to the next place, as the array would. */
+static void part(const struct core *core, const struct reach *was, struct job *const *order, uint64_t *places, size_t n)
+{
+    const struct policy *policy = policy_by_number(core->options.policy);
+    size_t next = 0;
+
+    for (size_t i = 1; i < n; i++) {
+        struct core_job before = order[i - 1]->info, job = order[i]->info;
+        const uint64_t least = before.place = job.place = places[i - 1];
+        bool parted = places[i] <= least && !policy->before(&before, &job) && !has_array(was, least);
+        if (places[i] > least)
+            continue;
+        for (next = next > i ? next : i; next < n && places[next] <= least; next++)
+            ;
+        places[i] = parted && next < n ? places[next] : least;
+    }
+}
+
 /* Those that go, then the rest in its order, and what an array has given where the array was. all: with these. */
 static void change_places(struct core *core, const struct reach *was, const struct reach *all, struct job *const *jobs,
                           size_t count)
@@ -127,6 +156,7 @@ static void change_places(struct core *core, const struct reach *was, const stru
         if (!was->jobs[i]->topped)
             order[next++] = was->jobs[i];
     }
+    part(core, was, order, places, all->njobs);
     queue_move(core, order, places, all->njobs);
     free(places);
     free(order);

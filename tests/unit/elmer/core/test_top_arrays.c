@@ -384,6 +384,26 @@ static void test_before_a_moved_array(void **state)
     fixture_fini(&f);
 }
 
+/* A task of it that was held has its place, too, and goes back with it. */
+static void test_before_a_task_of_a_moved_array(void **state)
+{
+    struct fixture f;
+    uint64_t array, other, own, last;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    array = moved_array(&f, 3, &other, &own);
+    to_task(&f, EVENT_HOLD, array, 1, 5);
+    last = submit(&f, 5, true);
+    assert_int_equal(fixture_client(&f, EVENT_TOP, last, 5, false), ANSWER_OK);
+    assert_int_equal(ahead(&f, last), 0);
+    assert_int_equal(ahead(&f, other), 1);
+    assert_int_equal(ahead(&f, own), 2);
+    assert_int_equal(ahead(&f, array + 1), 3);
+    assert_int_equal(ahead(&f, array), 4);
+    fixture_fini(&f);
+}
+
 /* Its tasks are before what had the places that they got, with all that wait or with some. */
 static void test_moved_array(void **state)
 {
@@ -419,6 +439,7 @@ int main(void)
                                        cmocka_unit_test(test_before_a_moved_array),
                                        cmocka_unit_test(test_behind_one_that_leaves),
                                        cmocka_unit_test(test_last_task_of_one_that_leaves),
+                                       cmocka_unit_test(test_before_a_task_of_a_moved_array),
                                        cmocka_unit_test(test_moved_array)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
