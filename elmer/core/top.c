@@ -33,27 +33,37 @@ static uint64_t places_before(const struct core *core, const struct job *array)
     return places;
 }
 
+/* Who is told of each array how many tasks leave it; each NULL: nobody. */
+struct tell {
+    void (*each)(void *data, uint64_t array, uint64_t tasks);
+    void *data;
+};
+
 /* Rows that are written when the marked ones go, of which there are `left`, beside their own: of jobs that go back, and
  * of tasks that leave their arrays for it. `more` tasks that wait in the array `from` go as well. */
 static uint64_t count_rows(const struct core *core, const struct owner *user, size_t left, const struct job *from,
-                           size_t more)
+                           size_t more, struct tell tell)
 {
     uint64_t rows = 0;
 
     left += more;
     for (struct place *at = order_first(&core->queue.jobs); at && left > 0; at = order_next(at)) {
         const struct job *job = QUEUED(at);
-        size_t waiting;
+        const size_t out = job == from ? more : 0;
+        size_t given = 0;
         if (job->user != user)
             continue;
-        left -= job == from ? more : 0;
+        left -= out;
         if (is_one(job)) {
             rows += left > 0 && !job->topped;
             left -= job->topped;
-            continue;
+        } else {
+            given = core_tasks_waiting(&job->info) - out;
+            given = given < left ? given : left;
+            rows += given;
         }
-        waiting = core_tasks_waiting(&job->info) - (job == from ? more : 0);
-        rows += waiting < left ? waiting : left;
+        if (tell.each && given + out > 0)
+            tell.each(tell.data, job->info.id, given + out);
     }
     return rows;
 }
@@ -187,21 +197,21 @@ static void move(struct core *core, struct job *const *jobs, size_t count)
     mark(jobs, count, false);
 }
 
-/* These jobs of the user, and `more` tasks that wait in the array. */
+/* These jobs, and `more` tasks that wait in the array. */
 static bool too_many(const struct core *core, const struct owner *user, struct job *const *jobs, size_t count,
-                     const struct job *from, size_t more)
+                     const struct job *from, size_t more, struct tell tell)
 {
     uint64_t rows;
 
     mark(jobs, count, true);
-    rows = count_rows(core, user, count, from, more);
+    rows = count_rows(core, user, count, from, more, tell);
     mark(jobs, count, false);
     return rows > CORE_MAX_TOP;
 }
 
 enum answer top_job(struct core *core, struct job *job)
 {
-    if (too_many(core, job->user, &job, 1, NULL, 0))
+    if (too_many(core, job->user, &job, 1, NULL, 0, (struct tell){NULL, NULL}))
         return ANSWER_TOO_MANY;
     move(core, &job, 1);
     return ANSWER_OK;
@@ -257,19 +267,28 @@ static void put_behind(struct core *core, const struct job *array)
 
 /* As many of its tasks as there are places before it become jobs, with these; if more wait, what had the places goes
  * behind the array. Some of them only, or of an array that is not at its own place: all of these. */
+static uint64_t tasks_out(const struct core *core, const struct job *array, const struct core_range *ranges, int count,
+                          bool all)
+{
+    uint64_t more = array_count_waiting(array, ranges, count), before = more;
+
+    if (all && core_at_own_place(&array->info))
+        before = places_before(core, array);
+    return before < more ? before : more;
+}
+
 enum answer top_array(struct core *core, struct job *array, const struct core_range *ranges, int count, bool all)
 {
-    uint64_t more = array_count_waiting(array, ranges, count), before;
+    uint64_t more;
     struct job **jobs;
     size_t n;
     bool refused;
 
     if (!after_met(array))
         return ANSWER_WRONG_STATE;
-    if (all && core_at_own_place(&array->info) && (before = places_before(core, array)) < more)
-        more = before;
+    more = tasks_out(core, array, ranges, count, all);
     jobs = waiting_jobs(array, ranges, count, &n);
-    refused = more > CORE_MAX_SPLIT || too_many(core, array->user, jobs, n, array, more);
+    refused = more > CORE_MAX_SPLIT || too_many(core, array->user, jobs, n, array, more, (struct tell){NULL, NULL});
     free(jobs);
     if (refused)
         return ANSWER_TOO_MANY;
@@ -284,4 +303,21 @@ enum answer top_array(struct core *core, struct job *array, const struct core_ra
     if (all && array->in_queue.in && core_tasks_waiting(&array->info) > 0)
         put_behind(core, array);
     return n > 0 || (all && job_is_waiting(array)) ? ANSWER_OK : ANSWER_WRONG_STATE;
+}
+
+void core_top_splits(struct core *core, uint64_t id, const struct core_range *ranges, int count,
+                     void (*each)(void *data, uint64_t array, uint64_t tasks), void *data)
+{
+    struct job *job = index_find(core, id), **jobs = NULL;
+    const struct core_range whole = {0, job ? job->info.ntasks : 0};
+    size_t n = 1;
+
+    if (!job || (job->array ? !after_met(job) : !job_is_waiting(job)))
+        return;
+    if (job->array)
+        jobs = waiting_jobs(job, ranges ? ranges : &whole, ranges ? count : 1, &n);
+    (void)too_many(core, job->user, jobs ? jobs : &job, n, job->array ? job : NULL,
+                   job->array ? tasks_out(core, job, ranges ? ranges : &whole, ranges ? count : 1, !ranges) : 0,
+                   (struct tell){each, data});
+    free(jobs);
 }

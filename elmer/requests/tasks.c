@@ -75,13 +75,56 @@ static bool fill(struct request *request, const char *text, struct core_range *r
     return false;
 }
 
+struct splits {
+    struct engine *engine;
+    uint64_t more;
+    size_t bytes;
+};
+
+static void add_split(void *data, uint64_t array, uint64_t tasks)
+{
+    struct splits *splits = data;
+    const struct engine_job *job = engine_job(splits->engine, array);
+    splits->more += tasks;
+    splits->bytes += job ? tasks * jobs_task_bytes(job) : 0;
+}
+
+/* For what is moved tasks may leave their arrays, named or not: as many as have to become jobs of their own. */
+static bool may_move(struct request *request, const struct event *event)
+{
+    struct engine *engine = request->requests->room.engine;
+    const struct requests_settings *s = request->requests->settings;
+    const struct engine_job *job = engine_job(engine, event->job);
+    struct splits splits = {.engine = engine};
+    if (request->admin || !job || job->uid != request->uid)
+        return true;
+    core_top_splits(engine_core(engine), event->job, event->u.by.tasks, event->u.by.ntasks, add_split, &splits);
+    uint64_t queued = core_user(engine_core(engine), request->uid).queued;
+    size_t bytes = jobs_bytes(engine_jobs(engine), request->uid) + splits.bytes;
+    if (splits.more && queued + splits.more > (uint64_t)s->user_queued)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "user %s has %" PRIu64 " job%s in the queue and may have %" PRId64
+                      " (user_queued in elmer.conf), and each task that is moved, or leaves its array for what goes "
+                      "before it, becomes one more, here %" PRIu64 ": wait until some have started, or name fewer",
+                      job->user, queued, queued == 1 ? "" : "s", s->user_queued, splits.more);
+    else if (splits.more && bytes > (size_t)s->user_memory << 20)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "the jobs of user %s would take %zu MiB of elmer's memory with %" PRIu64
+                      " tasks as jobs of their own, and may take %" PRId64
+                      " (user_memory in elmer.conf): wait until some have ended, or name fewer",
+                      job->user, bytes >> 20, splits.more, s->user_memory);
+    else
+        return true;
+    return false;
+}
+
 /* That these tasks become jobs of their own. Of others' arrays the core says that they are not his. */
 static bool may_split(struct request *request, const struct core_job *array, const struct core_range *ranges, int count)
 {
     struct engine *engine = request->requests->room.engine;
     const struct requests_settings *s = request->requests->settings;
     const struct engine_job *job = engine_job(engine, array->id);
-    bool splits = request->type == WIRE_hold || request->type == WIRE_release || request->type == WIRE_top;
+    bool splits = request->type == WIRE_hold || request->type == WIRE_release;
     uint64_t more = 0, queued = core_user(engine_core(engine), request->uid).queued;
     if (!splits || request->admin || !job || job->uid != request->uid)
         return true;
@@ -91,7 +134,7 @@ static bool may_split(struct request *request, const struct core_job *array, con
     if (more && queued + more > (uint64_t)s->user_queued)
         request_error(request, WIRE_CODE_REFUSED,
                       "user %s has %" PRIu64 " job%s in the queue and may have %" PRId64
-                      " (user_queued in elmer.conf), and each task that is held, released or moved alone becomes one "
+                      " (user_queued in elmer.conf), and each task that is held or released alone becomes one "
                       "more, here %" PRIu64 ": name fewer, or do it to all of array %" PRIu64 ", which is one job",
                       job->user, queued, queued == 1 ? "" : "s", s->user_queued, more, array->id);
     else if (more && bytes > (size_t)s->user_memory << 20)
@@ -113,7 +156,7 @@ bool tasks_fill(struct request *request, struct event *event, struct core_range 
     int count = 0;
     *ranges = NULL;
     if (!array && !*text)
-        return true;
+        return request->type != WIRE_top || may_move(request, event);
     *ranges = mem_array(CORE_MAX_GONE, sizeof(**ranges));
     if (array) { /* a task that has no job yet, by its own id */
         (void)add(*ranges, &count, (uint32_t)(request->job - array->id) - 1);
@@ -124,6 +167,8 @@ bool tasks_fill(struct request *request, struct event *event, struct core_range 
     event->u.by.tasks = *ranges;
     event->u.by.ntasks = count;
     array = core_job(core, request->job);
+    if (request->type == WIRE_top)
+        return may_move(request, event);
     return !array || may_split(request, array, *ranges, count);
 }
 

@@ -128,7 +128,8 @@ static void tasks_alone_are_jobs_in_the_queue(void **state)
     array_verb(&host, WIRE_hold, array, "1,11-19", NULL);
     array_verb(&host, WIRE_release, array, "20", WIRE_CODE_REFUSED);
     array_verb(&host, WIRE_top, array, "30-40", WIRE_CODE_REFUSED);
-    m.u.hold.job = array + 20; /* by its own id */
+    array_verb(&host, WIRE_top, array, "", NULL); /* none leaves it, as they have the first places */
+    m.u.hold.job = array + 20;                    /* by its own id */
     host_relay(&host, 1, 2001, "alice", &m);
     host_expect_answer(&host, 1, WIRE_done, &answer);
     assert_int_equal(answer.type, WIRE_error);

@@ -129,6 +129,25 @@ static const char *look_at_order(struct core *core, const struct event *event, c
     return NULL;
 }
 
+/* ---- what leaves arrays ---- */
+
+static void add_tasks(void *data, uint64_t array, uint64_t tasks)
+{
+    (void)array;
+    *(uint64_t *)data += tasks;
+}
+
+/* Tasks that are jobs, of these that wait only, or all. */
+static uint64_t count_tasks(struct core *core, bool waiting)
+{
+    const struct core_job *job;
+    uint64_t cursor = 0, n = 0;
+
+    while ((job = core_next_job(core, &cursor)))
+        n += job->array != 0 && (!waiting || waits(job));
+    return n;
+}
+
 /* ---- the judge ---- */
 
 /* What the step has started was one of those before. */
@@ -169,15 +188,22 @@ int top_step(struct core *core, const struct event *event, struct actions *actio
     static struct top_waits before;
     static struct top_line line;
     const struct core_job *job = event->type == EVENT_TOP ? core_job(core, event->job) : NULL;
+    uint64_t splits = 0, tasks = 0, waiting = 0;
     int result;
 
     if (job) {
         top_count(core, job->uid, &before);
         look_at_line(core, job->uid, &line);
+        core_top_splits(core, event->job, event->u.by.tasks, event->u.by.ntasks, add_tasks, &splits);
+        tasks = count_tasks(core, false);
+        waiting = count_tasks(core, true);
     }
     result = core_step(core, event, actions);
     for (size_t i = 0; job && i < actions->count; i++)
-        if (actions->items[i].type == ACTION_ANSWER && actions->items[i].answer == ANSWER_OK)
+        if (actions->items[i].type == ACTION_ANSWER && actions->items[i].answer == ANSWER_OK) {
             fault->text = top_judge(core, event, &before, &line, &fault->job);
+            if (count_tasks(core, true) > waiting + splits || count_tasks(core, false) < tasks + splits)
+                fault->text = "other tasks leave arrays than was said before"; /* some may have started at once */
+        }
     return result;
 }

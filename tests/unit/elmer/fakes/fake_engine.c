@@ -155,6 +155,16 @@ const struct core_job *core_array_of(struct core *core, uint64_t id)
     return NULL;
 }
 
+void core_top_splits(struct core *core, uint64_t id, const struct core_range *ranges, int count,
+                     void (*each)(void *data, uint64_t array, uint64_t tasks), void *data)
+{
+    (void)core;
+    (void)ranges;
+    (void)count;
+    if (fake_engine.splits > 0)
+        each(data, id, fake_engine.splits);
+}
+
 uint32_t core_next_task(const struct core_job *array, uint32_t from)
 {
     return core_range_next(array->gone, array->ngone, array->next_task, from);

@@ -27,6 +27,7 @@ extern struct fake_engine {
     size_t njobs;
     uint64_t next_id;
     uint32_t queued;       /* jobs in the queue, of any user */
+    uint32_t splits;       /* what core_top_splits() says of a job */
     size_t bytes;          /* jobs_bytes() of any user */
     size_t bytes_of_all;   /* jobs_bytes_of_all() */
     const char *failure;   /* of the store */

@@ -72,9 +72,37 @@ static void test_short_queue(void **state)
         moved(link);
 }
 
+/* Tasks that leave arrays for it are jobs like any other; administrators have no limit. */
+static void test_limits(void **state)
+{
+    (void)state;
+    fake_engine_add_job(7, ALICE, JOB_QUEUED)->job.submission.u.submit.hosts.count = 1024;
+    int link = bed_client(ALICE);
+    fake_engine.queued = (uint32_t)bed.settings.user_queued - 1;
+    fake_engine.splits = 1;
+    moved(link);
+    fake_engine.splits = 2;
+    bed_say(link, WIRE_top, 7);
+    fake_no_event();
+    heard_error(link, "user alice has 2 jobs in the queue and may have 3 (user_queued in elmer.conf), and each task "
+                      "that is moved, or leaves its array for what goes before it, becomes one more, here 2: wait");
+    int carol = bed_client(CAROL);
+    bed_say(carol, WIRE_top, 7);
+    fake_work_run(); /* her groups */
+    bed_answer(fake_event(EVENT_TOP), ANSWER_OK, 7);
+    heard(carol, WIRE_done);
+    fake_engine.queued = 0;
+    fake_engine.bytes = (size_t)bed.settings.user_memory << 20;
+    bed_say(link, WIRE_top, 7);
+    fake_no_event();
+    heard_error(link, "the jobs of user alice would take");
+    fake_engine.splits = 0;
+    moved(link);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
-    const struct CMUnitTest tests[] = {TEST(test_refused), TEST(test_share), TEST(test_short_queue)};
+    const struct CMUnitTest tests[] = {TEST(test_refused), TEST(test_share), TEST(test_short_queue), TEST(test_limits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
