@@ -265,16 +265,28 @@ static void put_behind(struct core *core, const struct job *array)
     free(jobs);
 }
 
+/* Those of its tasks that are jobs behind it: others of its tasks go there for them. */
+static uint64_t tasks_behind(const struct job *array)
+{
+    uint64_t behind = 0;
+
+    LIST_FOR_EACH (node, &array->array->tasks)
+        behind += job_is_waiting(TASK(node)) && TASK(node)->info.place >= array->info.place;
+    return behind;
+}
+
 /* As many of its tasks as there are places before it become jobs, with these; if more wait, what had the places goes
- * behind the array. Some of them only, or of an array that is not at its own place: all of these. */
+ * behind the array. Some of them only, or where none would be left in it, or it is not at its own place: all of these.
+ */
 static uint64_t tasks_out(const struct core *core, const struct job *array, const struct core_range *ranges, int count,
                           bool all)
 {
-    uint64_t more = array_count_waiting(array, ranges, count), before = more;
+    uint64_t more = array_count_waiting(array, ranges, count), before;
 
-    if (all && core_at_own_place(&array->info))
-        before = places_before(core, array);
-    return before < more ? before : more;
+    if (!all || !core_at_own_place(&array->info))
+        return more;
+    before = places_before(core, array);
+    return more > before + tasks_behind(array) ? before : more;
 }
 
 enum answer top_array(struct core *core, struct job *array, const struct core_range *ranges, int count, bool all)

@@ -280,6 +280,29 @@ static void test_past_too_many_tasks(void **state)
     fixture_fini(&f);
 }
 
+/* One of its tasks is behind others, and none is left in it for that: all of them go before the other job. */
+static void test_array_with_a_task_behind(void **state)
+{
+    struct fixture f;
+    uint64_t own, array, other, later;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    own = submit(&f, 5, true);
+    array = submit_array(&f, 5, 3, false);
+    other = submit(&f, 6, true);
+    later = submit(&f, 5, true);
+    assert_int_equal(fixture_client(&f, EVENT_TOP, later, 5, false), ANSWER_OK);
+    assert_int_equal(fixture_client(&f, EVENT_CANCEL, later, 5, false), ANSWER_OK);
+    assert_int_equal(ahead(&f, array + 3), 3);
+    assert_int_equal(fixture_client(&f, EVENT_TOP, array, 5, false), ANSWER_OK);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(ahead(&f, array + 1 + i), i);
+    assert_int_equal(ahead(&f, other), 3);
+    assert_int_equal(ahead(&f, own), 4);
+    fixture_fini(&f);
+}
+
 /* Those that were behind an array have a place each when it has left the queue, whether its tasks run or were
  * cancelled, and change these. */
 static void test_behind_one_that_leaves(void **state)
@@ -440,6 +463,7 @@ int main(void)
                                        cmocka_unit_test(test_behind_one_that_leaves),
                                        cmocka_unit_test(test_last_task_of_one_that_leaves),
                                        cmocka_unit_test(test_before_a_task_of_a_moved_array),
+                                       cmocka_unit_test(test_array_with_a_task_behind),
                                        cmocka_unit_test(test_moved_array)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
