@@ -49,7 +49,8 @@ static int set_result(json_t *object, const struct result *r)
     return set(object, "jobs", count(r->jobs)) | set(object, "warmup", count(r->warmup)) |
            set(object, "refused", count(r->refused)) | set(object, "unknown", count(r->lines.unknown)) |
            set(object, "bad_lines", count(r->lines.bad_lines)) | set(object, "parts", count(r->lines.parts)) |
-           set(object, "parts_alone", count(r->lines.parts_alone)) | set(object, "waiting", count(r->waiting)) |
+           set(object, "parts_alone", count(r->lines.parts_alone)) |
+           set(object, "never_ran", count(r->lines.never_ran)) | set(object, "waiting", count(r->waiting)) |
            set(object, "steady", json_boolean(r->steady)) | set(object, "replications", count(r->replications)) |
            set(object, "following", count(r->trace.following)) | set(object, "nameless", count(r->trace.nameless)) |
            set(object, "moved", count(r->trace.moved)) | set(object, "jobs_judged", count(r->judged)) |

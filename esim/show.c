@@ -230,6 +230,7 @@ static const struct note notes[] = {
     {offsetof(struct result, lines.parts), "lines are no jobs, but parts of one (status 2, 3 or 4), and were left out"},
     {offsetof(struct result, lines.parts_alone),
      "jobs were left out: there are lines of their parts only, and none above that sums them up (status 0 or 1)"},
+    {offsetof(struct result, lines.never_ran), "jobs were left out: they were cancelled before they ran (status 5)"},
     {offsetof(struct result, lines.unknown), "jobs were left out: their run time or processors are not known"},
     {offsetof(struct result, trace.following),
      "jobs came when the job that precedes them had ended; --feedback=no: at the times of the trace"},

@@ -216,6 +216,8 @@ static bool next_line(struct swf *swf, double fields[SWF_FIELDS])
     return false;
 }
 
+enum { CANCELLED = 5 }; /* status: before it began, or while it ran */
+
 /* Of a job that was swapped out, behind the line that sums it up there is one for each part of its time, with the same
  * number: 2, and of the last part 3 or 4. */
 static bool is_part(struct swf *swf, const double fields[SWF_FIELDS])
@@ -255,6 +257,10 @@ static bool next(struct source *source, struct sim_job *job)
             continue;
         if (fields[SWF_SUBMIT] < 0 || fields[SWF_RUN] < 0 || procs < 1) {
             swf->counts.unknown++;
+            continue;
+        }
+        if (fields[SWF_STATUS] == CANCELLED && fields[SWF_RUN] == 0) {
+            swf->counts.never_ran++;
             continue;
         }
         if (procs > PROCS_MAX) {

@@ -51,6 +51,7 @@ struct swf_counts {       /* so far */
     uint64_t unknown;     /* jobs whose run time or processors are not known */
     uint64_t parts;       /* lines with a part of a job's time, between checkpoints: no jobs */
     uint64_t parts_alone; /* jobs with such lines only, behind no line that sums them up */
+    uint64_t never_ran;   /* jobs that were cancelled while they waited: nobody knows how long they would have run */
 };
 struct swf_counts swf_counts(const struct swf *swf);
 

@@ -38,7 +38,7 @@ says 2 '--since and --until: of --history' --since 2026-01-01 "${jobs[@]}"
 
 says 2 'precision: a trace or a history is as long as it is' --trace "$trace" --precision 5%
 says 2 'cpus: 256 processors of the trace (MaxProcs) are no hosts of 7' --trace "$trace" --cpus 7
-says 0 '"utilisation":0.737' --trace "$trace" --cpus 8 --json
+says 0 '"utilisation":0.738' --trace "$trace" --cpus 8 --json
 
 # one with fields that are not known, and with room for all of its jobs: each then takes its own time
 days=${srcdir:-..}/tests/unit/esim/traces/days.swf
@@ -240,7 +240,7 @@ printf '; MaxProcs: 8\n' >"$dir/parts.swf"
 printf '%s -1 100 8 -1 -1 -1 -1 -1 %s 1 1 -1 1 -1 -1 -1\n' '1 0' 1 '1 0' 2 '1 0' 3 '2 0' 2 >>"$dir/parts.swf"
 says 0 'esim: 3 lines are no jobs, but parts of one (status 2, 3 or 4), and were left out' --trace "$dir/parts.swf"
 says 0 'esim: 1 jobs were left out: there are lines of their parts only' --trace "$dir/parts.swf"
-says 0 '"jobs":1,"warmup":0,"refused":0,"unknown":0,"bad_lines":0,"parts":3,"parts_alone":1,' --trace "$dir/parts.swf" --json
+says 0 '"jobs":1,"warmup":0,"refused":0,"unknown":0,"bad_lines":0,"parts":3,"parts_alone":1,"never_ran":0,' --trace "$dir/parts.swf" --json
 
 # jobs of unknown users are no user's; those of user 0 are
 for user in -1 0; do
