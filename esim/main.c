@@ -284,8 +284,6 @@ static int simulate(struct request *request)
         return wrong("--away: of --history");
     if (request->history && request->config.jobs_said)
         return wrong("--jobs and --jobs-max: a history has the jobs that it has; see --since and --until");
-    if (request->config.world.explain != 0 && (request->sweep || request->compare))
-        return wrong("--explain is for one simulation, without --sweep and --compare");
     request->config.world.told = request->json ? stderr : stdout; /* lines of JSON stay such */
     if (request->records && (request->sweep || request->compare))
         return wrong("--records is for one simulation, without --sweep and --compare");

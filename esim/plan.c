@@ -148,6 +148,22 @@ static void name_values(struct plan *plan, const struct values *swept, const str
         plan->names[i] = mem_strdup(compared->items[i]);
 }
 
+/* Values may say what options may not say together. */
+static bool go_together(const struct plan *plan, const struct config *config, char *fault, size_t size)
+{
+    const char *why = NULL;
+
+    if (config->history && config->trace)
+        why = "--history and --trace: one of them";
+    else if (config->history && config->jobs_said)
+        why = "--jobs and --jobs-max: a history has the jobs that it has; see --since and --until";
+    else if (config->world.explain != 0 && plan->count > 1)
+        why = "--explain is for one simulation, without --sweep and --compare";
+    if (why)
+        snprintf(fault, size, "%s", why);
+    return !why;
+}
+
 static bool make_configs(struct plan *plan, const struct config *base, char *fault, size_t size)
 {
     bool good = true;
@@ -160,7 +176,7 @@ static bool make_configs(struct plan *plan, const struct config *base, char *fau
         config->compared = plan->compared_key;
         good = apply(config, plan->swept, plan->values[i / plan->compared], fault, size) &&
                apply(config, plan->compared_key, plan->names[i % plan->compared], fault, size) &&
-               keys_complete(config, fault, size);
+               go_together(plan, config, fault, size) && keys_complete(config, fault, size);
         plan->failed = config->failed;
         for (size_t k = 0; good && config->trace && k < i; k++)
             config->quiet = config->quiet || strcmp(plan->configs[k].trace, config->trace) == 0;

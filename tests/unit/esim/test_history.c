@@ -153,6 +153,7 @@ static void test_window(void **state)
     struct config config;
     struct result result;
     struct history *h;
+    struct plan plan;
 
     put_all(bed);
     h = must_read(bed->path, 2005000, INT64_MAX);
@@ -165,6 +166,12 @@ static void test_window(void **state)
     config.whole = config.exactly = true;
     config.jobs_max = h->njobs;
     assert_true(keys_set(&config, "hosts", "2", fault, sizeof(fault)));
+    assert_false(plan_make(&plan, &config, NULL, "trace=a,b", fault, sizeof(fault)));
+    assert_string_equal(fault, "--history and --trace: one of them");
+    plan_fini(&plan);
+    assert_false(plan_make(&plan, &config, "jobs=1,2", NULL, fault, sizeof(fault)));
+    assert_non_null(strstr(fault, "a history has the jobs that it has"));
+    plan_fini(&plan);
     assert_true(keys_complete(&config, fault, sizeof(fault)));
     run(&config, &result, series, ROOM, NULL);
     assert_int_equal(result.jobs, 1);

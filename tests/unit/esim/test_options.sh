@@ -202,6 +202,7 @@ says 0 '587.000 s: job 6 ends and leaves 11 processors' --trace "$trace" --expla
 says 0 '794.000 s: job 3 ends and leaves 128 processors' --trace "$trace" --explain 8
 says 0 '794.000 s: job 8 starts on 114 processors, the first is h0:' --trace "$trace" --explain 8
 says 2 '--explain is for one simulation' --trace "$trace" --explain 8 --compare allocator=v1,pack
+says 2 '--explain is for one simulation' --trace "$trace" --sweep explain=1..3
 n=$((n + 1))
 if esim/esim --trace "$trace" --explain 8 --json 2>/dev/null | python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]'; then
     echo "ok $n - what is explained is not among the lines of JSON"
