@@ -30,13 +30,13 @@ enum { STORE_DECISIONS = 100000 };
 /* Of the history: ended jobs beyond either are removed, the oldest first. Decisions are as old as jobs may be. Beyond
  * `bytes` (of what is in use of the file; 0: none) those go that have a large submission, the oldest first, because
  * without these it has room for all; but not while they have `large_bytes` or less, as then others fill it. */
-enum { STORE_LARGE_BYTES = 16 << 10, STORE_OTHER_BYTES = 256 << 20 };
+enum { STORE_LARGE_BYTES = 16 << 10, STORE_OTHER_BYTES = 256 << 20, STORE_LARGE_ALL = 128 << 20 };
 struct store_limits {
     int64_t jobs, age_ms, bytes, large_bytes;
 };
 static inline struct store_limits store_limits_of(int64_t jobs, int64_t age_ms)
 {
-    return (struct store_limits){jobs, age_ms, jobs * STORE_LARGE_BYTES + STORE_OTHER_BYTES, STORE_OTHER_BYTES / 2};
+    return (struct store_limits){jobs, age_ms, jobs * STORE_LARGE_BYTES + STORE_OTHER_BYTES, STORE_LARGE_ALL};
 }
 
 struct store;
