@@ -12,12 +12,12 @@
 #include "lib/base/str.h"
 #include "lib/pki/x509_internal.h"
 
-#define COUNTER_FILE "elmer.counter"
 /* Of no registry: below 2.25 stands a number that was drawn at random (ITU-T X.667). Not critical, so that a host that
  * does not know it takes the certificate all the same. */
 #define COUNTER_OID "2.25.179075168254812441552390253069018475501"
 
-enum { HASH_TEXT = 2 * PKI_SHA256_BYTES, LINE_MAX_BYTES = HASH_TEXT + 40 };
+enum { HASH_TEXT = 2 * PKI_SHA256_BYTES };
+_Static_assert(COUNTER_TEXT_SIZE >= HASH_TEXT + 23, "a hash, a blank, 20 digits, a newline");
 
 /* ---- in a certificate ---- */
 
@@ -93,7 +93,7 @@ int counter_read(int dir, const char *ca, uint64_t *counter, struct err *err)
     *counter = 0;
     if (result < 0)
         return result;
-    result = file_read(dir, COUNTER_FILE, LINE_MAX_BYTES, &text, &none);
+    result = file_read(dir, COUNTER_FILE, COUNTER_TEXT_SIZE, &text, &none);
     if (result == -ENOENT)
         return 0;
     if (result < 0)
@@ -111,13 +111,20 @@ int counter_read(int dir, const char *ca, uint64_t *counter, struct err *err)
     return result;
 }
 
-int counter_write(int dir, const char *ca, uint64_t counter, struct err *err)
+int counter_text(const char *ca, uint64_t counter, char text[COUNTER_TEXT_SIZE], struct err *err)
 {
-    char hash[HASH_TEXT + 1], text[LINE_MAX_BYTES];
+    char hash[HASH_TEXT + 1];
     int result = hash_of(ca, hash, err);
 
-    if (result < 0)
-        return result;
-    snprintf(text, sizeof(text), "%s %" PRIu64 "\n", hash, counter);
-    return file_write(dir, COUNTER_FILE, text, 0600, err);
+    if (result == 0)
+        snprintf(text, COUNTER_TEXT_SIZE, "%s %" PRIu64 "\n", hash, counter);
+    return result;
+}
+
+int counter_write(int dir, const char *ca, uint64_t counter, struct err *err)
+{
+    char text[COUNTER_TEXT_SIZE];
+    int result = counter_text(ca, counter, text, err);
+
+    return result == 0 ? file_write(dir, COUNTER_FILE, text, 0600, err) : result;
 }

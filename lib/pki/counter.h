@@ -11,6 +11,9 @@
 
 struct x509_st;
 
+#define COUNTER_FILE "elmer.counter"
+enum { COUNTER_TEXT_SIZE = 104 };
+
 /* Before it is signed. */
 bool counter_add(struct x509_st *certificate, uint64_t counter);
 bool counter_copy(struct x509_st *to, const struct x509_st *from);
@@ -19,6 +22,8 @@ uint64_t counter_of(const struct x509_st *certificate);
 /* The highest that was seen of this CA (its certificate, PEM): the file elmer.counter in the directory. No file, or
  * that of another CA: 0. -EINVAL: it is damaged. */
 int counter_read(int dir, const char *ca, uint64_t *counter, struct err *err);
+/* What the file says. */
+int counter_text(const char *ca, uint64_t counter, char text[COUNTER_TEXT_SIZE], struct err *err);
 /* On disk when it returns. */
 int counter_write(int dir, const char *ca, uint64_t counter, struct err *err);
 

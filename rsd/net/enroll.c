@@ -1,15 +1,21 @@
 /* enroll.c - from token to certificate.
  *
- * A key and a request are made -> elmer is dialled, which must show a chain from the CA that the token names (the TLS
- * handshake fails else) -> join, with the proof that we have the token's secret -> joined -> the certificate must be of
- * this CA, for our key and name -> written. An error message of elmer, or the end of the link, is the reason that is
- * given. */
+ * A key and a request are made -> the files are made, each as large as it may become -> elmer is dialled, which must
+ * show a chain from the CA that the token names (the TLS handshake fails else) -> join, with the proof that we have the
+ * token's secret -> joined -> the certificate must be of this CA, for our key and name -> it is written into the files,
+ * and they are moved to their names. An error message of elmer, or the end of the link, is the reason that is given.
+ *
+ * By its answer elmer has used the token up and has revoked what this host had, so a disk that is full or read-only is
+ * found before it is asked. */
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -180,20 +186,88 @@ static int check(const struct enrolment *e)
     return result;
 }
 
+/* ---- the files ---- */
+
+enum { FILE_CA, FILE_COUNTER, FILE_KEY, FILE_CERTIFICATE, FILE_COUNT };
+
+static const char *const drafts[FILE_COUNT] = {".join.ca", ".join.counter", ".join.key", ".join.certificate"};
+
+/* Two at a time could end with the key of the one and the certificate of the other. */
+static int open_dir(const char *pki, struct err *err)
+{
+    int dir = file_dir(pki, 0700, err);
+
+    if (dir < 0 || flock(dir, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) /* there are file systems without it */
+        return dir;
+    close(dir);
+    return err_set(err, -EBUSY, "another rsd --join is at work here");
+}
+
+static void discard(const struct enrolment *e)
+{
+    for (int i = 0; i < FILE_COUNT; i++)
+        unlinkat(e->dir, drafts[i], 0);
+}
+
+/* What is written into them later takes no more room. */
+static int reserve(const struct enrolment *e, const char *pki)
+{
+    char blank[PKI_PEM_MAX + 1];
+    int result = 0;
+
+    memset(blank, '\n', PKI_PEM_MAX);
+    blank[PKI_PEM_MAX] = '\0';
+    for (int i = 0; result == 0 && i < FILE_COUNT; i++)
+        result = file_write_new(e->dir, drafts[i], blank, 0600);
+    if (result == 0)
+        return 0;
+    return err_set(e->err, result, "%s cannot be written: %s; elmer has not been asked, so the token is still good",
+                   pki, strerror(-result));
+}
+
+static int fill(const struct enrolment *e, int which, const char *text, mode_t mode)
+{
+    size_t size = strlen(text);
+    int fd = openat(e->dir, drafts[which], O_WRONLY | O_NOFOLLOW | O_CLOEXEC), result = fd < 0 ? -errno : 0;
+    ssize_t written = fd < 0 ? 0 : write(fd, text, size);
+
+    if (fd >= 0 && (written < 0 || ftruncate(fd, written) < 0 || fchmod(fd, mode) < 0 || fsync(fd) < 0))
+        result = -errno;
+    else if (fd >= 0 && (size_t)written < size)
+        result = -ENOSPC;
+    if (fd >= 0)
+        close(fd);
+    return result;
+}
+
 static int save(const struct enrolment *e)
 {
-    int result = file_write(e->dir, "ca.crt", e->ca, 0644, e->err);
+    char counter[COUNTER_TEXT_SIZE];
+    int result = counter_text(e->ca, e->counter, counter, e->err);
 
+    if (result < 0)
+        return result;
+    result = fill(e, FILE_CA, e->ca, 0644);
     if (result == 0)
-        result = counter_write(e->dir, e->ca, e->counter, e->err);
-    return result == 0 ? pair_write(e->dir, e->key, e->certificate, e->err) : result;
+        result = fill(e, FILE_COUNTER, counter, 0600);
+    if (result == 0)
+        result = fill(e, FILE_KEY, e->key, 0600);
+    if (result == 0)
+        result = fill(e, FILE_CERTIFICATE, e->certificate, 0644);
+    if (result == 0)
+        result = file_move(e->dir, drafts[FILE_CA], "ca.crt");
+    if (result == 0)
+        result = file_move(e->dir, drafts[FILE_COUNTER], COUNTER_FILE);
+    if (result < 0)
+        return err_set(e->err, result, "cannot write what elmer has sent: %s", strerror(-result));
+    return pair_move(e->dir, drafts[FILE_KEY], drafts[FILE_CERTIFICATE], e->err);
 }
 
 int enroll(const char *elmer, const char *name, const struct token *token, const char *pki, struct enrol_ticket *ticket,
            struct err *err)
 {
     struct enrolment e = {
-        .elmer = elmer, .name = name, .token = token, .ticket = ticket, .dir = file_dir(pki, 0700, err), .err = err};
+        .elmer = elmer, .name = name, .token = token, .ticket = ticket, .dir = open_dir(pki, err), .err = err};
     struct tls_context *tls = NULL;
     int result = e.dir < 0 ? e.dir : pki_key_create(&e.key, err);
 
@@ -201,6 +275,8 @@ int enroll(const char *elmer, const char *name, const struct token *token, const
         result = pki_request_create(e.key, name, &e.request, err);
     if (result == 0)
         result = tls_context_joiner(token->pin, &tls, err);
+    if (result == 0)
+        result = reserve(&e, pki);
     if (result == 0)
         result = talk(&e, tls);
     if (result == 0)
@@ -214,7 +290,9 @@ int enroll(const char *elmer, const char *name, const struct token *token, const
     free(e.request);
     free(e.ca);
     free(e.certificate);
-    if (e.dir >= 0)
+    if (e.dir >= 0) {
+        discard(&e);
         close(e.dir);
+    }
     return result;
 }

@@ -14,8 +14,8 @@ struct enrol_ticket {
 };
 
 /* Make a key, ask elmer (HOST:PORT) for a certificate of this name, and write ca.crt, host.crt and host.key into the
- * directory pki, which is made if it is not there and must belong to us. Blocks, with deadlines. 0, or negative with
- * the text of err: what was there before stays. */
+ * directory pki, which is made if it is not there and must belong to us; if they cannot be written there, elmer is not
+ * asked. Blocks, with deadlines. 0, or negative with the text of err: what was there before stays. */
 int enroll(const char *elmer, const char *name, const struct token *token, const char *pki, struct enrol_ticket *ticket,
            struct err *err);
 
