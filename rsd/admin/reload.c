@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/log.h"
 #include "lib/base/str.h"
@@ -115,6 +116,22 @@ static unsigned compare(const struct files *running, const struct files *next, u
     return changed;
 }
 
+/* If rundir is another now, nothing is there yet: then the one before counts, which was the standard one or cannot be
+ * told. malloc'd; NULL: no memory. */
+static char *running_file(const char *rundir)
+{
+    static struct rsd_config normal;
+    char *file = str_format("%s/" RSD_RUNNING_CONF, rundir), *other;
+    rsd_config_default(&normal);
+    other = str_format("%s/" RSD_RUNNING_CONF, normal.rundir);
+    if (!file || !other || access(file, F_OK) == 0 || access(other, F_OK) < 0) {
+        free(other);
+        return file;
+    }
+    free(file);
+    return other;
+}
+
 int rsd_reload_main(const char *path, bool given)
 {
     struct files *running = calloc(1, sizeof(*running)), *next = calloc(1, sizeof(*next));
@@ -125,7 +142,7 @@ int rsd_reload_main(const char *path, bool given)
         return 1;
     running->runs = true;
     good = read_files(next, path, given);
-    file = str_format("%s/" RSD_RUNNING_CONF, next->config.rundir);
+    file = running_file(next->config.rundir);
     good = good && file && read_files(running, file, true);
     if (good) {
         changed = compare(running, next, &refused);

@@ -12,9 +12,20 @@
 #include <unistd.h>
 
 #include "rsd/admin/reload.h"
+#include "rsd/config.h"
 #include "tests/unit/scratch.h"
 
 static char dir[40], said[20000];
+
+/* The standard rundir is the test's. */
+void __real_rsd_config_default(struct rsd_config *config);
+void __wrap_rsd_config_default(struct rsd_config *config);
+
+void __wrap_rsd_config_default(struct rsd_config *config)
+{
+    __real_rsd_config_default(config);
+    snprintf(config->rundir, sizeof(config->rundir), "%s", dir);
+}
 
 /* The files say next, rsd was given running; NULL: it has written nothing. Returns what the reload does. */
 static int reload(const char *next, const char *running)
@@ -23,7 +34,10 @@ static int reload(const char *next, const char *running)
     int saved = dup(STDERR_FILENO), out, result;
     ssize_t size;
 
-    snprintf(text, sizeof(text), "[rsd]\nrundir = %s\n%s", dir, next);
+    if (strncmp(next, "rundir", 6) == 0)
+        snprintf(text, sizeof(text), "[rsd]\n%s", next);
+    else
+        snprintf(text, sizeof(text), "[rsd]\nrundir = %s\n%s", dir, next);
     assert_true(scratch_put(dir, "new.conf", text));
     snprintf(text, sizeof(text), "[rsd]\nrundir = %s\n%s", dir, running ? running : "");
     assert_true(scratch_put(dir, "rsd.conf", text));
@@ -93,6 +107,26 @@ static void what_would_lose_jobs_is_refused_by_name(void **state)
     expect("reload: what runs cannot be told: ");
 }
 
+/* Nothing is there yet; what runs is where it was. */
+static void another_rundir_is_refused_by_name(void **state)
+{
+    char line[200], expected[300];
+
+    (void)state;
+    snprintf(line, sizeof(line), "rundir = %s/other\n", dir);
+    snprintf(expected, sizeof(expected),
+             "reload: rundir = %s/other, was %s: needs a restart, which would lose the jobs", dir, dir);
+    assert_int_equal(reload(line, ""), 1);
+    expect(expected);
+    expect("reload: refused, nothing has changed");
+    assert_true(scratch_mkdir(dir, "other")); /* made for it, and empty */
+    assert_int_equal(reload(line, ""), 1);
+    expect(expected);
+    assert_int_equal(reload(line, NULL), 1);
+    expect("reload: what runs cannot be told: ");
+    expect("/other/rsd.conf"); /* of the two the one that would be right */
+}
+
 /* What rsd has found out itself may be written down. */
 static void its_own_name_is_no_change(void **state)
 {
@@ -117,6 +151,7 @@ int main(void)
         cmocka_unit_test_setup(each_change_is_a_line, setup),
         cmocka_unit_test_setup(what_is_wrong_changes_nothing, setup),
         cmocka_unit_test_setup(what_would_lose_jobs_is_refused_by_name, setup),
+        cmocka_unit_test_setup(another_rundir_is_refused_by_name, setup),
         cmocka_unit_test_setup(its_own_name_is_no_change, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
