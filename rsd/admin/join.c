@@ -19,7 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/base/file.h"
 #include "lib/base/hex.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
@@ -32,8 +31,6 @@
 #include "rsd/net_start.h"
 
 enum { EXIT_FAILED = 1, EXIT_CONFIG = 2 };
-
-#define FRAGMENT "50-join.conf"
 
 struct plan {
     const struct rsd_join *join;
@@ -208,20 +205,9 @@ static bool said(const struct plan *plan, const struct rsd_config *config)
 
 static int write_fragment(const struct plan *plan, const char *path, struct err *err)
 {
-    char *text = join_conf_text(plan->elmer, plan->named ? plan->name : NULL);
-    int dir, result;
-
     (void)mkdir(ELMER_SYSCONFDIR, 0755); /* else opening says why */
     (void)mkdir(path, 0755);
-    dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 || !text)
-        result = err_set(err, dir < 0 ? -errno : -ENOMEM, "cannot open %s: %s", path, strerror(errno));
-    else
-        result = file_write(dir, FRAGMENT, text, 0644, err);
-    if (dir >= 0)
-        close(dir);
-    free(text);
-    return result;
+    return join_conf_write(path, plan->elmer, plan->named ? plan->name : NULL, err);
 }
 
 /* A fragment of the administrator's may come after ours. */
@@ -233,7 +219,7 @@ static int read_again(struct plan *plan, struct err *err)
     result = rsd_config_read(&plan->config, plan->join->config, true, NULL, err);
     if (result == 0 && !said(plan, &plan->config))
         result = err_set(err, -EEXIST,
-                         "another file in %s.d says elmer = %s and name = %s, which counts more than " FRAGMENT
+                         "another file in %s.d says elmer = %s and name = %s, which counts more than " JOIN_CONF
                          ": take that out",
                          plan->join->config, plan->config.elmer, plan->config.name);
     return result;
