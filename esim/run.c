@@ -24,14 +24,12 @@ struct record {
     struct world *world;
     double *turnaround, *wait, *stretch;
     double *share, *tick_s, *used_s, *work_s; /* of each tick: share is the utilisation */
-    size_t count, ticks, ended;               /* that are measured; their ticks; all */
-    size_t unticked;                          /* of those that are measured, since the last tick */
+    size_t count, ticks, unticked, ended;     /* that are measured; their ticks; those since the last tick; all */
     bool behind;               /* these come after those that were asked for, and only tell how much jobs depend */
     size_t asked, asked_ticks; /* on each other */
     double effort;             /* of those behind */
     size_t capacity[7];
-    double now_s, used_until_s; /* at the last end */
-    double last_s, last_used_s, work_sum_s, processors;
+    double now_s, used_until_s, last_s, last_used_s, work_sum_s, processors; /* now: at the last end; last: tick */
     double *series;
     size_t room, filled; /* of the series */
 };
@@ -46,7 +44,6 @@ static void add(double **values, size_t *capacity, size_t at, double value)
 static void tick(struct record *r)
 {
     double span, used_s;
-
     if (r->ticks == 0 && r->config->whole) {
         r->last_s = world_first_s(r->world);
         r->last_used_s = world_first_used_s(r->world);
@@ -116,7 +113,20 @@ static struct estimate quotient(const struct record *r, const double *done, size
     return estimate;
 }
 
-/* Where the measured part begins; the whole is steady or not. */
+static bool is_drawn(const struct config *c)
+{
+    return !c->trace && !c->history;
+}
+
+/* Batches of one run do, as long as it may be as long as it must. If its length is said, and a precision, there are
+ * other runs of the same length, with other jobs. */
+static bool has_other_runs(const struct config *c)
+{
+    return is_drawn(c) && c->exactly && c->precision_said;
+}
+
+/* Where the measured part begins; the whole is steady or not. Several runs of one length are asked for that length,
+ * with its beginning. */
 static size_t warmup(const struct record *r, size_t count, size_t ticks, bool *steady)
 {
     bool saturated = r->config->world.saturated; /* turnaround has no meaning there: steady is what is used */
@@ -125,7 +135,7 @@ static size_t warmup(const struct record *r, size_t count, size_t ticks, bool *s
     if (!r->config->whole)
         cut = saturated ? stats_warmup(r->share, n, false) : stats_warmup(r->turnaround, n, true);
     *steady = cut < n || n == 0;
-    return !*steady ? 0 : saturated ? cut * TICK_JOBS : cut;
+    return !*steady || has_other_runs(r->config) ? 0 : saturated ? cut * TICK_JOBS : cut;
 }
 
 static struct estimate estimate(const struct record *r, const double *values, size_t cut, size_t cut_all)
@@ -230,18 +240,6 @@ static bool precise(const struct config *c, const struct result *result)
 
     return result->steady && (e->independent >= STATS_ENOUGH || result->replications > 1) &&
            e->half <= c->precision * e->mean;
-}
-
-static bool is_drawn(const struct config *c)
-{
-    return !c->trace && !c->history;
-}
-
-/* Batches of one run do, as long as it may be as long as it must. If its length is said, and a precision, there are
- * other runs of the same length, with other jobs. */
-static bool has_other_runs(const struct config *c)
-{
-    return is_drawn(c) && c->exactly && c->precision_said;
 }
 
 static bool is_known(const struct record *r, const struct result *result)

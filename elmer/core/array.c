@@ -12,9 +12,10 @@
  * a job, or is counted, and is never two of these.
  *
  * Places: those of the tasks are from the array's id on, and the array's is behind them. So a task that goes back into
- * the queue is before those that were not started, and before all others who came later. An array stays there: its tasks
- * move, and other jobs of its user (top.c), which get those places when it leaves the queue (array_leave.c). Only one
- * that waits for others goes back as a whole; then, or where an elmer of before has moved it, a task gets its place.
+ * the queue is before those that were not started, and before all others who came later. An array stays there: its
+ * tasks move, and other jobs of its user (top.c), which get those places when it leaves the queue (array_leave.c). Only
+ * one that waits for others goes back as a whole; then, or where an elmer of before has moved it, a task gets its
+ * place.
  */
 #include "elmer/core/internal.h"
 

@@ -62,7 +62,7 @@ static void add_unit(struct top_line *line, uint64_t id, uint64_t array, uint64_
 
 static void look_at_line(struct core *core, uint32_t uid, struct top_line *line)
 {
-    const struct core_job *jobs[TOP_IDS], *job;
+    const struct core_job *jobs[TOP_IDS] = {NULL}, *job;
     uint64_t cursor = 0;
     int n = 0;
 
