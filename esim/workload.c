@@ -32,7 +32,7 @@ static bool parse_intervals(struct workload *w, const char *text)
     int end = -1;
 
     if (text[strspn(text, "P[],=. 0123456789")] != '\0' || /* no 0x1p-1 */
-        sscanf(text, "P[%u,%u]=%lf P[%u,%u]=%lf%n", &w->low[0], &w->high[0], &w->probability, &w->low[1], &w->high[1],
+        sscanf(text, "P[%5u,%5u]=%lf P[%5u,%5u]=%lf%n", &w->low[0], &w->high[0], &w->probability, &w->low[1], &w->high[1],
                &rest, &end) != 6 ||
         end != (int)strlen(text))
         return false;
@@ -56,7 +56,7 @@ bool workload_parse(struct workload *workload, const char *text)
     workload->low[1] = workload->high[1] = 1;
     if (text[0] == 'P')
         return parse_intervals(workload, text) && interval_valid(workload, 0) && interval_valid(workload, 1);
-    if (sscanf(text, "%15[a-z] [%u,%u]%n", name, &workload->low[0], &workload->high[0], &end) != 3 ||
+    if (sscanf(text, "%15[a-z] [%5u,%5u]%n", name, &workload->low[0], &workload->high[0], &end) != 3 ||
         end != (int)strlen(text))
         return false;
     for (size_t i = 0; i < sizeof(simple) / sizeof(simple[0]); i++)

@@ -203,6 +203,7 @@ says 0 '794.000 s: job 3 ends and leaves 128 processors' --trace "$trace" --expl
 says 0 '794.000 s: job 8 starts on 114 processors, the first is h0:' --trace "$trace" --explain 8
 says 2 '--explain is for one simulation' --trace "$trace" --explain 8 --compare allocator=v1,pack
 says 2 '--explain is for one simulation' --trace "$trace" --sweep explain=1..3
+says 2 'cannot be understood' --workload 'procs [1,4294967300]' # it was 4
 n=$((n + 1))
 if esim/esim --trace "$trace" --explain 8 --json 2>/dev/null | python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]'; then
     echo "ok $n - what is explained is not among the lines of JSON"
