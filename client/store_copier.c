@@ -131,7 +131,7 @@ static int move_in(const char *draft, const char *store)
 
 static int take_in(const char *store, const char *draft, int from, const struct incoming *incoming)
 {
-    int fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600), code = EXIT_DONE;
+    int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), code = EXIT_DONE;
     struct err err = ERR_INIT;
     int64_t came = fd < 0 ? -1 : pass_on(from, fd);
     uint64_t next_job;
@@ -154,11 +154,9 @@ static int take_in(const char *store, const char *draft, int from, const struct 
     return code == EXIT_DONE ? finish_output(code) : code;
 }
 
-static int serve_in(const char *store, int from, const struct incoming *incoming)
+static void remove_draft(const char *draft)
 {
     static const char *const ends[] = {"", "-wal", "-shm"};
-    char *draft = must(str_format("%s.restore", store));
-    int code = take_in(store, draft, from, incoming);
 
     for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
         char *name = must(str_format("%s%s", draft, ends[i]));
@@ -166,6 +164,18 @@ static int serve_in(const char *store, int from, const struct incoming *incoming
         unlink(name);
         free(name);
     }
+}
+
+/* The draft of one that was interrupted may be the store by another name, and SQLite would replay its log into this
+ * one. */
+static int serve_in(const char *store, int from, const struct incoming *incoming)
+{
+    char *draft = must(str_format("%s.restore", store));
+    int code;
+
+    remove_draft(draft);
+    code = take_in(store, draft, from, incoming);
+    remove_draft(draft);
     free(draft);
     return code;
 }

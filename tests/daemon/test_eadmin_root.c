@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "elmer/store/store.h"
 #include "lib/base/file.h"
@@ -194,6 +195,39 @@ static void it_is_restored(void **state)
     expect(0, "backup /var/lib/other", "has the queue, the configuration and the CA");
 }
 
+/* A log of SQLite's with another number of the next job, as a process that is killed leaves it. */
+static void make_log(const char *path)
+{
+    char line[200];
+    sqlite3 *db;
+
+    snprintf(line, sizeof(line), "cp " STORE "-wal %s && chown elmer: %s", path, path);
+    assert_int_equal(sqlite3_open(STORE, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode = WAL; UPDATE meta SET value = 77 WHERE key = 'next_job'",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(system(line), 0);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* By a power cut. What it leaves is not the next one's, which may be of another backup. */
+static void an_interrupted_restore_begins_anew(void **state)
+{
+    struct stat st;
+
+    (void)state;
+    make_log(STORE ".restore-wal");
+    assert_int_equal(link(STORE, STORE ".restore"), 0); /* between the link and the end */
+    assert_int_equal(rename(STORE, "/var/lib/elmer/moved-away"), 0);
+    expect(0, "init --restore /var/lib/backup", "the next job gets the id 2000000001.");
+    assert_int_equal(stat("/var/lib/elmer/moved-away", &st), 0);
+    assert_true(st.st_size > 0);
+    assert_int_equal(st.st_nlink, 1);
+    assert_int_equal(stat(STORE, &st), 0);
+    assert_int_equal(st.st_nlink, 1);
+    assert_int_equal(system("test \"$(ls /var/lib/elmer/elmer.db*)\" = " STORE), 0);
+}
+
 /* A machine of our own, with a user elmer. */
 static bool furnish(void)
 {
@@ -211,9 +245,13 @@ static bool furnish(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_refusal_leaves_nothing),  cmocka_unit_test(a_cluster_has_no_elmer_conf),
-        cmocka_unit_test(it_is_backed_up),           cmocka_unit_test(a_later_refusal_leaves_what_was_there),
-        cmocka_unit_test(half_a_ca_is_not_replaced), cmocka_unit_test(it_is_restored),
+        cmocka_unit_test(a_refusal_leaves_nothing),
+        cmocka_unit_test(a_cluster_has_no_elmer_conf),
+        cmocka_unit_test(it_is_backed_up),
+        cmocka_unit_test(a_later_refusal_leaves_what_was_there),
+        cmocka_unit_test(half_a_ca_is_not_replaced),
+        cmocka_unit_test(it_is_restored),
+        cmocka_unit_test(an_interrupted_restore_begins_anew),
     };
 
     alarm(120); /* whatever goes wrong: an end */
