@@ -25,6 +25,7 @@
 #include "lib/base/file.h"
 #include "lib/base/str.h"
 #include "lib/pki/ca.h"
+#include "lib/pki/x509.h"
 
 /* ---- what is in the way ---- */
 
@@ -59,31 +60,45 @@ static int look_for_directory(const char *store)
     return code;
 }
 
-static int look_for_others(const struct backup_in *in)
+/* A file of the CA is here and is not the backup's. What cannot be read is nothing to write over. */
+static int look_for_other_ca(const struct backup_in *in, const char *member, const char *path)
 {
-    char *wanted = NULL, *there = text_of(CA_DIR, "ca.crt");
+    char *wanted = NULL, *there = text_of(CA_DIR, strrchr(path, '/') + 1);
     struct err err = ERR_INIT;
     struct stat st;
     int code = EXIT_DONE;
 
-    if (backup_in_text(in, backup_in_find(in, "ca/ca.crt"), BACKUP_TEXT_MAX, &wanted, &err) < 0)
+    if (backup_in_text(in, backup_in_find(in, member), BACKUP_TEXT_MAX, &wanted, &err) < 0)
         code = eadmin_failed(&err);
-    else if (lstat(in->store, &st) == 0) {
+    else if (there ? strcmp(there, wanted) != 0 : lstat(path, &st) == 0) {
+        say("there is another CA on this host already (%s): if it is to be replaced by the backup's, move it away "
+            "first",
+            CA_DIR);
+        code = EXIT_REFUSED;
+    }
+    pki_key_free(wanted);
+    pki_key_free(there);
+    return code;
+}
+
+static int look_for_others(const struct backup_in *in)
+{
+    struct stat st;
+    int code = EXIT_DONE;
+
+    if (lstat(in->store, &st) == 0) {
         say("there is a queue on this host already (%s): if it is to be replaced by the backup's, stop elmer and move "
             "it "
             "away first",
             in->store);
         code = EXIT_REFUSED;
-    } else if (there && strcmp(there, wanted) != 0) {
-        say("there is another CA on this host already (%s): if it is to be replaced by the backup's, move it away "
-            "first",
-            CA_DIR);
-        code = EXIT_REFUSED;
-    } else {
-        code = look_for_directory(in->store);
     }
-    free(wanted);
-    free(there);
+    if (code == EXIT_DONE)
+        code = look_for_other_ca(in, "ca/ca.crt", CA_DIR "/ca.crt");
+    if (code == EXIT_DONE)
+        code = look_for_other_ca(in, "ca/ca.key", CA_DIR "/ca.key");
+    if (code == EXIT_DONE)
+        code = look_for_directory(in->store);
     return code;
 }
 

@@ -189,6 +189,16 @@ static void it_is_restored(void **state)
     (void)state;
     expect(1, "init --restore /var/lib/backup", "there is a queue on this host already");
     assert_int_equal(system("rm -r /var/lib/elmer /var/lib/elmer-ca /etc/elmer"), 0);
+    assert_int_equal(mkdir(CA_DIR, 0700), 0);
+    assert_true(scratch_put(CA_DIR, "ca.key", "another one's")); /* whose ca.crt was lost */
+    expect(1, "init --restore /var/lib/backup", "there is another CA on this host already");
+    expect_same(CA_DIR "/ca.key", "another one's");
+    assert_int_equal(rename(CA_DIR "/ca.key", CA_DIR "/ca.crt"), 0);
+    expect(1, "init --restore /var/lib/backup", "there is another CA on this host already");
+    assert_int_equal(unlink(CA_DIR "/ca.crt"), 0);
+    assert_int_equal(symlink("ca.key", CA_DIR "/ca.crt"), 0); /* cannot be read */
+    expect(1, "init --restore /var/lib/backup", "there is another CA on this host already");
+    assert_int_equal(unlink(CA_DIR "/ca.crt"), 0);
     expect(0, "init --restore /var/lib/backup", "The queue is there again");
     assert_int_equal(access("/etc/elmer/elmer.conf", F_OK), -1);
     expect(0, "config check", "OK: 2 hosts, listen queue:7110");
