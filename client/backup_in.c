@@ -37,8 +37,8 @@ static bool is_fragment(const char *name)
 
 bool backup_name_good(const char *name)
 {
-    static const char *const whole[] = {BACKUP_ABOUT, BACKUP_STORE,       BACKUP_SUMS,      "ca/ca.key",
-                                        "ca/ca.crt",  "ca/elmer.counter", "etc/elmer.conf", "etc/ca.conf"};
+    static const char *const whole[] = {BACKUP_ABOUT,       BACKUP_STORE,   BACKUP_SUMS,      "ca/ca.key",  "ca/ca.crt",
+                                        "ca/elmer.counter", "ca/elmer.crt", "etc/elmer.conf", "etc/ca.conf"};
 
     for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
         if (strcmp(name, whole[i]) == 0)

@@ -138,6 +138,8 @@ static int add_all(struct backup *backup, const struct settings *settings, struc
     if (result == 0)
         result = add_file(out, CA_DIR "/elmer.counter", "ca/elmer.counter", err);
     if (result == 0)
+        result = add_file(out, CA_DIR "/" CA_ELMER, "ca/" CA_ELMER, err);
+    if (result == 0)
         result = add_file(out, CA_DIR "/ca.key", "ca/ca.key", err);
     if (result == 0)
         result = add_file(out, CA_DIR "/ca.crt", "ca/ca.crt", err);

@@ -10,12 +10,11 @@
 #include "client/eadmin.h"
 #include "client/eadmin_place.h"
 #include "client/eadmin_root.h"
+#include "client/elmer_names.h"
 #include "client/pair_writer.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +29,6 @@
 #include "lib/net/address.h"
 #include "lib/pki/ca.h"
 #include "lib/pki/x509.h"
-
-enum { NAMES_MAX = 64 };
 
 #define ELMER_USER "elmer"
 
@@ -64,65 +61,9 @@ bool eadmin_load_settings(const char *config, struct settings *settings)
     return false;
 }
 
-/* ---- the names of elmer's certificate ---- */
-
-struct names {
-    const char *items[NAMES_MAX];
-    size_t count;
-};
-
-static bool numeric(const char *name)
-{
-    unsigned char address[16];
-
-    return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
-}
-
-static bool add_name(struct names *names, const char *name)
-{
-    for (size_t i = 0; i < names->count; i++)
-        if (strcmp(names->items[i], name) == 0)
-            return true;
-    if ((!numeric(name) && !str_valid_hostname(name)) || names->count == NAMES_MAX)
-        return false;
-    names->items[names->count++] = must(strdup(name));
-    return true;
-}
-
-/* As the name services say; nothing if they do not. */
-static void add_full_name(struct names *names, const char *host)
-{
-    struct addrinfo hints = {.ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM}, *found;
-
-    if (getaddrinfo(host, NULL, &hints, &found) != 0)
-        return;
-    if (found->ai_canonname && strchr(found->ai_canonname, '.') && !numeric(found->ai_canonname) &&
-        !strstr(found->ai_canonname, "localhost"))
-        add_name(names, found->ai_canonname);
-    freeaddrinfo(found);
-}
-
-static void add_own_names(struct names *names, const struct settings *settings)
-{
-    char host[256] = "";
-    struct address address;
-
-    add_name(names, settings->name);
-    if (gethostname(host, sizeof(host) - 1) == 0 && add_name(names, host))
-        add_full_name(names, host);
-    if (settings->listen && address_parse(settings->listen, &address, NULL) == 0 && strcmp(address.host, "*") != 0)
-        add_name(names, address.host);
-}
-
-static void names_fini(struct names *names)
-{
-    for (size_t i = 0; i < names->count; i++)
-        free((void *)(uintptr_t)names->items[i]);
-}
-
 /* ---- elmer's pair ---- */
 
-static bool names_all(const char *certificate, const struct names *names)
+static bool names_all(const char *certificate, const struct elmer_names *names)
 {
     for (size_t i = 0; i < names->count; i++)
         if (!pki_names_host(certificate, names->items[i]))
@@ -132,7 +73,8 @@ static bool names_all(const char *certificate, const struct names *names)
 
 /* There is a pair of this CA, the latest, with these names, and beside it the CA as it is now: its certificate's facts.
  * Read by root, and trusted for nothing else. */
-static bool present(const char *pki, const struct ca *ca, const struct names *names, struct pki_certificate *facts)
+static bool present(const char *pki, const struct ca *ca, const struct elmer_names *names,
+                    struct pki_certificate *facts)
 {
     uint64_t latest = UINT64_MAX;
     char *certificate = NULL, *key = NULL, *beside = NULL;
@@ -163,7 +105,7 @@ int eadmin_make_state_dir(const struct passwd *user)
     return EXIT_REFUSED;
 }
 
-static int issue_pair(struct ca *ca, const struct names *names, struct pair_writer *writer)
+static int issue_pair(struct ca *ca, const struct elmer_names *names, struct pair_writer *writer)
 {
     char *key = NULL, *request = NULL, *certificate = NULL;
     struct err err = ERR_INIT;
@@ -184,7 +126,7 @@ static int issue_pair(struct ca *ca, const struct names *names, struct pair_writ
 
 struct init {
     const char *config, *name, *restore;
-    struct names given;
+    struct elmer_names given;
     struct place_wish place;
     bool now;
 };
@@ -206,7 +148,7 @@ static int parse_init(struct init *init, int argc, char **argv)
             init->name = optarg;
         else if (c == OPTION_NAME)
             return usage_error("'%s' is no name for a cluster: at most 30 letters, digits, '-' and '.'", optarg);
-        else if (c == OPTION_ADDRESS && !add_name(&init->given, optarg))
+        else if (c == OPTION_ADDRESS && !elmer_names_add(&init->given, optarg))
             return usage_error("'%s' is neither a host name nor a numeric address", optarg);
         else if (c == OPTION_HOSTS)
             init->place.hosts = optarg;
@@ -225,7 +167,7 @@ static int parse_init(struct init *init, int argc, char **argv)
     return optind < argc ? usage_error("unexpected argument '%s'", argv[optind]) : -1;
 }
 
-static void say_names(const struct names *names)
+static void say_names(const struct elmer_names *names)
 {
     char *all = must(strdup(names->items[0]));
 
@@ -291,22 +233,23 @@ static int init_pair(struct ca *ca, const struct init *init, const struct settin
                      struct pair_writer *writer, struct made *made)
 {
     struct pki_certificate facts;
-    struct names names = {.count = 0};
+    struct elmer_names names = {.count = 0};
     int code = EXIT_DONE;
 
-    add_own_names(&names, settings);
+    elmer_names_add_own(&names, settings);
     for (size_t i = 0; i < init->given.count; i++)
-        add_name(&names, init->given.items[i]);
+        elmer_names_add(&names, init->given.items[i]);
     if (present(settings->pki, ca, &names, &facts) && init->given.count == 0 &&
         strcmp(facts.name, settings->name) == 0) {
         puts("Elmer has its certificate already; it stays.");
     } else {
+        elmer_names_add_earlier(&names, ca, settings->pki);
         code = issue_pair(ca, &names, writer);
         made->pair = code == EXIT_DONE;
         if (code == EXIT_DONE)
             say_names(&names);
     }
-    names_fini(&names);
+    elmer_names_fini(&names);
     return code;
 }
 
@@ -454,6 +397,6 @@ int eadmin_init(int argc, char **argv)
     if (code < 0 && (code = eadmin_need_root()) == EXIT_DONE)
         code = restore_and_init(&init, &settings);
     settings_fini(&settings);
-    names_fini(&init.given);
+    elmer_names_fini(&init.given);
     return code == EXIT_DONE ? finish_output(code) : code;
 }

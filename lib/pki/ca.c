@@ -290,9 +290,18 @@ int ca_issue_elmer(struct ca *ca, const char *request, const char *const *names,
                    char **certificate, struct err *err)
 {
     struct pki_terms terms = terms_of(ca, true, names, count, now_ms);
+    char *made = NULL;
     int result = next_counter(ca, now_ms, &terms.counter, err);
 
-    return result < 0 ? result : pki_issue(ca->key, ca->certificate, request, &terms, certificate, err);
+    if (result == 0)
+        result = pki_issue(ca->key, ca->certificate, request, &terms, &made, err);
+    if (result == 0)
+        result = file_write(ca->dir, CA_ELMER, made, 0600, err);
+    if (result == 0)
+        *certificate = made;
+    else
+        free(made);
+    return result;
 }
 
 /* proven: what the proof is of. */

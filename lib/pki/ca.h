@@ -4,6 +4,7 @@
  *
  *   ca.key ca.crt     the CA
  *   elmer.counter     of elmer's latest certificate, see counter.h
+ *   elmer.crt         that one, as it was made: its names are for the next one, which is made when it is gone, too
  *   tokens/ID         a token that waits      used/ID    one that was used (moved before anything is signed)
  */
 #ifndef LIB_PKI_CA_H
@@ -16,6 +17,7 @@
 #include "lib/base/err.h"
 
 #define CA_DIR      "/var/lib/elmer-ca"
+#define CA_ELMER    "elmer.crt"
 #define CA_VALID_MS INT64_C(31536000000) /* of certificates, where ca.conf says nothing: a year */
 
 struct ca {

@@ -3,6 +3,7 @@
 
 #include "lib/pki/x509.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/hmac.h>
@@ -186,24 +187,53 @@ int pki_request_check(const char *request, const char *name, struct err *err)
 
 /* ---- inspecting certificates ---- */
 
+enum { NAME_SIZE = 256 };
+
+/* A host name, or a numeric address. False: it is neither. */
+static bool name_text(const GENERAL_NAME *item, char *name, size_t size)
+{
+    const ASN1_STRING *text = item->type == GEN_DNS ? item->d.dNSName : NULL;
+    size_t length = text ? (size_t)ASN1_STRING_length(text) : size;
+
+    if (item->type == GEN_IPADD && (length = (size_t)ASN1_STRING_length(item->d.iPAddress)) != 4 && length != 16)
+        return false;
+    if (item->type == GEN_IPADD)
+        return inet_ntop(length == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(item->d.iPAddress), name,
+                         (socklen_t)size);
+    if (length >= size || memchr(ASN1_STRING_get0_data(text), 0, length))
+        return false;
+    memcpy(name, ASN1_STRING_get0_data(text), length);
+    name[length] = 0;
+    return str_valid_hostname(name);
+}
+
 static void first_dns_name(X509 *certificate, char *name, size_t size)
 {
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    bool found = false;
 
-    name[0] = 0;
-    for (int i = 0; i < sk_GENERAL_NAME_num(names) && !name[0]; i++) {
+    for (int i = 0; i < sk_GENERAL_NAME_num(names) && !found; i++) {
         const GENERAL_NAME *item = sk_GENERAL_NAME_value(names, i);
-        const ASN1_STRING *text = item->type == GEN_DNS ? item->d.dNSName : NULL;
-        size_t length = text ? (size_t)ASN1_STRING_length(text) : size;
 
-        if (length < size && !memchr(ASN1_STRING_get0_data(text), 0, length)) {
-            memcpy(name, ASN1_STRING_get0_data(text), length);
-            name[length] = 0;
-            if (!str_valid_hostname(name))
-                name[0] = 0;
-        }
+        found = item->type == GEN_DNS && name_text(item, name, size);
     }
+    if (!found)
+        name[0] = 0;
     GENERAL_NAMES_free(names);
+}
+
+void pki_each_name(const char *certificate, void (*found)(const char *name, void *data), void *data)
+{
+    X509 *x = pki_read_certificate(certificate, NULL);
+    GENERAL_NAMES *names = x ? X509_get_ext_d2i(x, NID_subject_alt_name, NULL, NULL) : NULL;
+    char name[NAME_SIZE];
+
+    for (int i = 0; i < sk_GENERAL_NAME_num(names); i++)
+        if (name_text(sk_GENERAL_NAME_value(names, i), name, sizeof(name)))
+            found(name, data);
+    ERR_clear_error();
+    GENERAL_NAMES_free(names);
+    X509_free(x);
 }
 
 static bool serial_text(X509 *certificate, char serial[PKI_SERIAL_SIZE])

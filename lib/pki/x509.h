@@ -63,6 +63,8 @@ int pki_inspect(const char *certificate, struct pki_certificate *facts, struct e
 int pki_verify(const char *certificate, const char *ca_certificate, struct err *err);
 /* Who dials this name or numeric address takes the certificate for the host's. */
 bool pki_names_host(const char *certificate, const char *host);
+/* Each host name and numeric address that it names, in their order; of other kinds, and what is no host name, none. */
+void pki_each_name(const char *certificate, void (*found)(const char *name, void *data), void *data);
 int pki_key_fits(const char *key, const char *certificate, struct err *err);
 /* The raw key that a certificate, which has one of Ed25519, is for: 32 bytes. */
 int pki_public_key(const char *certificate, uint8_t *key, struct err *err);

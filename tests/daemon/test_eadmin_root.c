@@ -125,6 +125,22 @@ static void a_cluster_has_no_elmer_conf(void **state)
     expect(0, "config check", "OK: 2 hosts, listen queue:7110");
 }
 
+/* Some hosts reach elmer by alt: each further certificate must name that, however it comes about. */
+static void names_of_before_stay(void **state)
+{
+    (void)state;
+    expect(0, "init --address alt --address 192.0.2.77 --address 2001:db8::7",
+           "for queue, alt, 192.0.2.77, 2001:db8::7.");
+    expect(0, "init --address other", "for queue, other, alt, 192.0.2.77, 2001:db8::7.");
+    expect(0, "init", "it stays");
+    assert_int_equal(system("rm /var/lib/elmer/pki/host.*"), 0); /* somebody else may have its key */
+    expect(0, "init", "for queue, other, alt, 192.0.2.77, 2001:db8::7.");
+    assert_int_equal(system("rm " CA_DIR "/elmer.crt"), 0); /* a CA of before this was kept */
+    expect(0, "init --address alt", "for queue, alt, other, 192.0.2.77, 2001:db8::7.");
+    assert_int_equal(system("rm " CA_DIR "/elmer.crt /var/lib/elmer/pki/host.*"), 0); /* so names are taken out */
+    expect(0, "init --address alt", "for queue, alt.");
+}
+
 static void it_is_backed_up(void **state)
 {
     (void)state;
@@ -200,6 +216,7 @@ static void it_is_restored(void **state)
     expect(1, "init --restore /var/lib/backup", "there is another CA on this host already");
     assert_int_equal(unlink(CA_DIR "/ca.crt"), 0);
     expect(0, "init --restore /var/lib/backup", "The queue is there again");
+    assert_non_null(strstr(said, "for queue, alt."));
     assert_int_equal(access("/etc/elmer/elmer.conf", F_OK), -1);
     expect(0, "config check", "OK: 2 hosts, listen queue:7110");
     expect(0, "backup /var/lib/other", "has the queue, the configuration and the CA");
@@ -257,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refusal_leaves_nothing),
         cmocka_unit_test(a_cluster_has_no_elmer_conf),
+        cmocka_unit_test(names_of_before_stay),
         cmocka_unit_test(it_is_backed_up),
         cmocka_unit_test(a_later_refusal_leaves_what_was_there),
         cmocka_unit_test(half_a_ca_is_not_replaced),

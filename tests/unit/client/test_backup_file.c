@@ -197,6 +197,7 @@ static void test_names(void **state)
         assert_false(backup_name_good(bad[i]));
     assert_true(backup_name_good("etc/elmer.conf.d/50-init.conf"));
     assert_true(backup_name_good("ca/used/0123456789abcdef"));
+    assert_true(backup_name_good("ca/elmer.crt"));
     assert_true(backup_out_add(&out, "etc/elmer.conf.d/a b.conf", -1, &err) < 0);
     assert_non_null(strstr(err.text, "does not go into a backup"));
 }

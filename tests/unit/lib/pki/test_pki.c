@@ -18,6 +18,12 @@
 
 /* ---- requests and certificates ---- */
 
+static void append(const char *name, void *data)
+{
+    strcat(data, name);
+    strcat(data, " ");
+}
+
 static void a_certificate_says_what_we_decide(void **state)
 {
     struct rig *rig = *state;
@@ -25,7 +31,7 @@ static void a_certificate_says_what_we_decide(void **state)
     struct pki_terms terms = {.names = host, .count = 1, .begin_s = 1000, .end_s = 2000 + PKI_BACKDATE_S};
     struct pki_certificate facts;
     struct err err = ERR_INIT;
-    char *certificate;
+    char *certificate, all[200] = "";
 
     assert_int_equal(pki_issue(rig->ca.key, rig->ca.certificate, rig->request, &terms, &certificate, &err), 0);
     assert_int_equal(pki_inspect(certificate, &facts, &err), 0);
@@ -44,6 +50,11 @@ static void a_certificate_says_what_we_decide(void **state)
     assert_int_equal(pki_issue(rig->ca.key, rig->ca.certificate, rig->request, &terms, &certificate, &err), 0);
     assert_int_equal(pki_inspect(certificate, &facts, &err), 0);
     assert_true(!facts.client && facts.server && !facts.ca);
+    pki_each_name(certificate, append, all);
+    assert_string_equal(all, "ws2 ws2.example.org 10.0.0.2 fd00::2 ");
+    pki_each_name(rig->ca.certificate, append, all);
+    pki_each_name("no certificate", append, all);
+    assert_string_equal(all, "ws2 ws2.example.org 10.0.0.2 fd00::2 ");
     free(certificate);
     assert_int_equal(pki_inspect(rig->ca.certificate, &facts, &err), 0);
     assert_true(facts.ca && !facts.client && !facts.server);
