@@ -272,7 +272,11 @@ static int take_slot(int used, const char *id, const char *host, int64_t uses, c
 
         if (fd >= 0) {
             close(fd);
-            return fsync(used) < 0 ? err_set(err, -errno, "the token cannot be used up: %s", strerror(errno)) : 0;
+            if (fsync(used) == 0)
+                return 0;
+            err_set(err, -EIO, "the token cannot be used up: %s", strerror(errno));
+            unlinkat(used, name, 0); /* nothing is signed, and the lock is ours: else each try would be a use */
+            return -EIO;
         }
         if (errno != EEXIST)
             return err_set(err, -errno, "the token cannot be used up: %s", strerror(errno));
@@ -316,8 +320,10 @@ static int use(int tokens, int used, const char *id, const char *host, bool take
     if (result == 0)
         result =
             stored.uses > 1 ? take_slot(used, id, host, stored.uses, name, err) : move_to_used(tokens, used, id, err);
-    if (result == 0 && note_user(used, name, &stored, host, now_ms) < 0 && stored.uses > 1)
+    if (result == 0 && note_user(used, name, &stored, host, now_ms) < 0 && stored.uses > 1) {
+        unlinkat(used, name, 0); /* as above */
         result = err_set(err, -EIO, "it cannot be noted who has used the token: is the disk of the queue host full?");
+    }
     stored_fini(&stored);
     return result;
 }

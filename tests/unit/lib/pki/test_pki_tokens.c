@@ -4,9 +4,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -163,6 +165,36 @@ static void no_host_uses_a_token_twice(void **state)
     assert_int_equal(join(rig, &any, "ws2", NOW + 2000, &certificate, &err), -EACCES);
 }
 
+/* The queue host's disk is full: an empty file can be made there, and no more. */
+static void a_use_that_cannot_be_noted_is_none(void **state)
+{
+    struct rig *rig = *state;
+    struct token token = token_of_uses(rig, 2);
+    struct rlimit before, full;
+    struct err err = ERR_INIT;
+    char *certificate = NULL;
+
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    full = (struct rlimit){0, before.rlim_max};
+    for (int i = 0; i < 3; i++) {
+        int result;
+
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+        result = join(rig, &token, "ws2", NOW, &certificate, &err);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        assert_int_equal(result, -EIO);
+        assert_null(certificate);
+        assert_says(&err, "it cannot be noted who has used the token");
+    }
+    assert_int_equal(join(rig, &token, "ws2", NOW, &certificate, &err), 0);
+    free(certificate);
+    assert_int_equal(join(rig, &token, "ws3", NOW, &certificate, &err), 0);
+    free(certificate);
+    assert_int_equal(join(rig, &token, "ws4", NOW, &certificate, &err), -EACCES);
+    assert_says(&err, "by ws2, ws3");
+}
+
 static void of_many_joins_at_once_as_many_succeed_as_it_has_uses(void **state)
 {
     struct token token = token_of_uses(*state, 5);
@@ -281,6 +313,7 @@ int main(void)
         TEST(of_many_joins_at_once_as_many_succeed_as_it_has_uses),
         TEST(of_many_joins_at_once_of_a_host_one_succeeds),
         TEST(no_host_uses_a_token_twice),
+        TEST(a_use_that_cannot_be_noted_is_none),
         TEST(bad_tokens_are_told_apart),
         TEST(a_proof_is_good_for_its_request_alone),
         TEST(old_tokens_are_forgotten),
