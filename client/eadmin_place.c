@@ -10,16 +10,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client/common.h"
 #include "client/config_check.h"
 #include "elmer/settings.h"
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/str.h"
 #include "lib/net/address.h"
@@ -299,26 +300,50 @@ static struct before read_before(const char *config, bool required)
     return before;
 }
 
-/* What was there before it, for place_undo(). What cannot be kept is not replaced. */
-static int keep_fragment(struct place_undo *undo, const char *path, int dir, struct err *err)
+static char *fragment_text(const char *listen, const char *hosts)
+{
+    return must(str_format("# Written by eadmin init; it counts more than elmer.conf.\n[elmer]\n%s%s%s%s%s%s",
+                           listen ? "listen = " : "", listen ? listen : "", listen ? "\n" : "", hosts ? "hosts = " : "",
+                           hosts ? hosts : "", hosts ? "\n" : ""));
+}
+
+char *place_name_for_old(int dir, const char *name)
+{
+    char *old = must(str_format("%s.old", name));
+
+    if (faccessat(dir, old, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return old;
+    free(old);
+    return must(str_format("%s.old.%" PRId64, name, wall_now().ms / 1000));
+}
+
+/* What was there before it, for place_undo(). What cannot be kept is not replaced; what else an administrator has
+ * written into it is kept beside. */
+static int keep_fragment(struct place_undo *undo, const char *path, int dir, const struct before *before,
+                         struct err *err)
 {
     struct err why = ERR_INIT;
-    char *old = NULL;
+    char *old = NULL, *ours = fragment_text(before->listen, before->hosts);
     int result = file_read(dir, FRAGMENT, FRAGMENT_MAX, &old, &why);
 
-    if (result < 0 && result != -ENOENT)
+    if (result == 0 && strcmp(old, ours) != 0) {
+        undo->kept = place_name_for_old(dir, FRAGMENT);
+        result = file_write(dir, undo->kept, old, 0644, &why);
+    }
+    free(ours);
+    if (result < 0 && result != -ENOENT) {
+        free(old);
         return err_set(err, result, "%s: %s; move it away, then eadmin init again", path, why.text);
+    }
     undo->path = must(strdup(path));
-    undo->old = result == 0 ? old : NULL;
+    undo->old = old;
     return 0;
 }
 
-static int write_fragment(struct place_undo *undo, const char *config, const char *listen, const char *hosts)
+static int write_fragment(struct place_undo *undo, const char *config, const struct before *before, const char *listen,
+                          const char *hosts)
 {
-    char *path = must(str_format("%s.d", config)),
-         *text = must(str_format("# Written by eadmin init; it counts more than elmer.conf.\n[elmer]\n%s%s%s%s%s%s",
-                                 listen ? "listen = " : "", listen ? listen : "", listen ? "\n" : "",
-                                 hosts ? "hosts = " : "", hosts ? hosts : "", hosts ? "\n" : ""));
+    char *path = must(str_format("%s.d", config)), *text = fragment_text(listen, hosts);
     struct err err = ERR_INIT;
     int dir, result;
 
@@ -326,7 +351,7 @@ static int write_fragment(struct place_undo *undo, const char *config, const cha
     undo->made_dir = mkdir(path, 0755) == 0;
     dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     result = dir < 0 ? err_set(&err, -errno, "cannot open %s: %s", path, strerror(errno))
-                     : keep_fragment(undo, path, dir, &err);
+                     : keep_fragment(undo, path, dir, before, &err);
     if (result == 0)
         result = file_write(dir, FRAGMENT, text, 0644, &err);
     if (dir >= 0)
@@ -381,6 +406,8 @@ void place_undo(struct place_undo *undo)
         result = file_write(dir, FRAGMENT, undo->old, 0644, &err);
     else if (dir >= 0 && unlinkat(dir, FRAGMENT, 0) < 0 && errno != ENOENT)
         result = err_set(&err, -errno, "cannot remove %s/" FRAGMENT ": %s", undo->path, strerror(errno));
+    if (dir >= 0 && undo->kept && result == 0) /* it stands where it stood */
+        (void)unlinkat(dir, undo->kept, 0);
     if (result < 0)
         say("%s", err.text);
     else if (undo->told)
@@ -396,6 +423,7 @@ void place_undo_fini(struct place_undo *undo)
 {
     free(undo->path);
     free(undo->old);
+    free(undo->kept);
     *undo = (struct place_undo){NULL};
 }
 
@@ -403,6 +431,8 @@ static void tell(struct place_undo *undo, const char *listen, const char *hosts)
 {
     printf("%s/" FRAGMENT " says%s%s%s%s.\n", undo->path, listen ? " listen = " : "", listen ? listen : "",
            hosts ? (listen ? ", hosts = " : " hosts = ") : "", hosts ? hosts : "");
+    if (undo->kept)
+        printf("What " FRAGMENT " said before is in %s now, and does not count.\n", undo->kept);
     undo->told = true;
 }
 
@@ -420,7 +450,7 @@ int place_cluster(const struct place_wish *wish, const char *config, bool requir
         struct before before = read_before(config, required);
         const char *all_listen = listen ? listen : before.listen, *all_hosts = hosts ? hosts : before.hosts;
 
-        code = write_fragment(undo, config, all_listen, all_hosts);
+        code = write_fragment(undo, config, &before, all_listen, all_hosts);
         if (code == EXIT_DONE)
             code = read_again(config, required, listen, hosts, settings);
         if (code == EXIT_DONE)
@@ -432,53 +462,5 @@ int place_cluster(const struct place_wish *wish, const char *config, bool requir
     }
     free(hosts);
     free(listen);
-    return code;
-}
-
-/* ---- the services ---- */
-
-static int run(const char *const *args, bool quiet)
-{
-    int status;
-    pid_t pid;
-
-    if (fflush(stdout) != 0 || (pid = fork()) < 0) {
-        say("cannot start %s: %s", args[0], strerror(errno));
-        return -1;
-    }
-    if (pid == 0) {
-        int null = quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
-
-        if (null >= 0 && (dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0))
-            _exit(126);
-        execvp(args[0], (char *const *)(uintptr_t)args);
-        say("cannot start %s: %s", args[0], strerror(errno));
-        _exit(127);
-    }
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static int start(const char *unit)
-{
-    const char *const enable[] = {"systemctl", "enable", unit, NULL}, *const restart[] = {"systemctl", "restart", unit,
-                                                                                          NULL};
-
-    if (run(enable, true) == 0 && run(restart, false) == 0) {
-        printf("%s runs, and will at each boot.\n", unit);
-        return EXIT_DONE;
-    }
-    say("systemctl has not started %s: systemctl status %s says why", unit, unit);
-    return EXIT_REFUSED;
-}
-
-int place_start(void)
-{
-    static const char *const rsd[] = {"systemctl", "cat", "rsd.service", NULL};
-    int code = start("elmer");
-
-    if (code == EXIT_DONE && run(rsd, true) == 0)
-        code = start("rsd");
     return code;
 }

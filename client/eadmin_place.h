@@ -15,17 +15,20 @@ struct place_wish {
 
 struct place_undo {   /* what was there before */
     char *path, *old; /* of the fragments, and the text of ours; NULL: nothing was written; there was none */
+    char *kept;       /* the name of its copy; NULL: it said what eadmin init writes */
     bool made_dir, told;
 };
 
 /* The fragment CONFIG.d/50-init.conf says what is wished for; elmer.conf itself is the administrator's. Nothing is
- * written before all of it is known to be good. settings are those of the files, and afterwards with it. Where it is
- * refused all is as before; undo is of zeros then. */
+ * written before all of it is known to be good. What else the fragment said is kept beside, and that is said. settings
+ * are those of the files, and afterwards with it. Where it is refused all is as before; undo is of zeros then. */
 int place_cluster(const struct place_wish *wish, const char *config, bool required, struct settings *settings,
                   struct place_undo *undo);
 /* A later step was refused: the files are as before. Or it was not. Of zeros: nothing. */
 void place_undo(struct place_undo *undo);
 void place_undo_fini(struct place_undo *undo);
+/* A name for what a file of the configuration says now, which is not there yet and which no daemon reads. malloc'd. */
+char *place_name_for_old(int dir, const char *name);
 /* Says it where rsd.conf names the elmer of another host: a new cluster here would take this host out of that one.
  * name: of this host. */
 int place_is_free(const char *rsd_conf, const char *name);

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 
 #include "client/backup_file.h"
 #include "client/common.h"
+#include "client/eadmin_place.h"
 #include "client/eadmin_root.h"
 #include "client/store_copier.h"
 #include "elmer/settings.h"
@@ -116,17 +116,6 @@ static int write_member(const struct backup_in *in, const struct backup_member *
     return result;
 }
 
-/* One that is not there yet, which no daemon reads. malloc'd. */
-static char *name_for_old(int dir, const char *name)
-{
-    char *old = must(str_format("%s.old", name));
-
-    if (faccessat(dir, old, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-        return old;
-    free(old);
-    return must(str_format("%s.old.%" PRId64, name, wall_now().ms / 1000));
-}
-
 static int restore_config(const struct backup_in *in, const struct backup_member *member, struct err *err)
 {
     const char *name = strrchr(member->name, '/') + 1,
@@ -136,7 +125,7 @@ static int restore_config(const struct backup_in *in, const struct backup_member
 
     result = dir < 0 ? err_set(err, -errno, "cannot open %s: %s", place, strerror(errno))
                      : backup_in_text(in, member, BACKUP_TEXT_MAX, &wanted, err);
-    old = result == 0 ? name_for_old(dir, name) : NULL;
+    old = result == 0 ? place_name_for_old(dir, name) : NULL;
     if (result == 0 && (!there || strcmp(there, wanted) != 0) && faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
         result = file_move(dir, name, old);
         if (result == 0)

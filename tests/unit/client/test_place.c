@@ -8,12 +8,16 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/eadmin_place.h"
 #include "elmer/settings.h"
+#include "lib/base/file.h"
 #include "tests/unit/client/config_bed.h"
 #include "tests/unit/scratch.h"
 
@@ -249,6 +253,49 @@ static void it_can_be_taken_back(void **state)
     expect_fragment("[elmer]\nlisten = ws1:7110\nhosts = ws1 ws2\n");
 }
 
+static bool has(const char *name, const char *text)
+{
+    char path[200], *found = NULL;
+    bool same;
+
+    snprintf(path, sizeof(path), "%s.d/%s", bed.conf, name);
+    same = file_read(AT_FDCWD, path, 2000, &found, NULL) == 0 && strcmp(found, text) == 0;
+    free(found);
+    return same;
+}
+
+/* What an administrator has written into it is not lost. */
+static void what_else_it_says_is_kept(void **state)
+{
+    static const char mine[] = "[elmer]\nhosts = ws1\n# we like it\nlevels = 2\n";
+    const char *old;
+    char path[200];
+
+    (void)state;
+    bed_begin();
+    bed_put("a.conf", "[elmer]\nname = ws1\n");
+    snprintf(path, sizeof(path), "%s.d", bed.conf);
+    assert_int_equal(mkdir(path, 0755), 0);
+    assert_true(scratch_put(path, "50-init.conf", mine));
+    assert_int_equal(run("ws1 ws2", NULL), 0);
+    expect_fragment("[elmer]\nlisten = ws1:7110\nhosts = ws1 ws2\n");
+    assert_true(has("50-init.conf.old", mine));
+    assert_non_null(strstr(bed.out, "50-init.conf said before is in 50-init.conf.old now, and does not count.\n"));
+    assert_int_equal(run("ws1 ws3", NULL), 0); /* and what eadmin init has written is not kept */
+    assert_null(strstr(bed.out, "said before"));
+
+    assert_true(scratch_put(path, "50-init.conf", "# mine\n"));
+    assert_int_equal(run("ws1 ws2", NULL), 0);
+    assert_true(has("50-init.conf.old", mine));
+    old = strstr(bed.out, "50-init.conf.old.");
+    assert_non_null(old);
+    snprintf(path, sizeof(path), "%.*s", (int)strcspn(old, " "), old);
+    assert_true(has(path, "# mine\n"));
+    bed_run(take_back, bed.user);
+    assert_true(has("50-init.conf", "# mine\n"));
+    assert_false(has(path, "# mine\n")); /* it stands where it stood */
+}
+
 static int is_free(const char *path, bool required, const char *user)
 {
     (void)required;
@@ -291,6 +338,7 @@ int main(void)
         cmocka_unit_test(a_full_name_is_refused),
         cmocka_unit_test(what_is_refused_leaves_all_as_it_was),
         cmocka_unit_test(it_can_be_taken_back),
+        cmocka_unit_test(what_else_it_says_is_kept),
         cmocka_unit_test(a_host_of_another_cluster_begins_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
