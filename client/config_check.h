@@ -50,7 +50,7 @@ void config_check_directory(struct config_check *check, const char *key, const c
 void config_check_unit(const char *key, const char *dir, const char *state, const char *unit);
 /* ca.crt, host.crt and host.key of a directory: there, readable for the present user, together, and valid today.
  * server: of the queue host. name: that it must be for; dialled: another name that it should be good for, or NULL.
- * *until: when the first of them ends, in seconds; 0: something is wrong. */
+ * *until: when host.crt ends, in seconds; 0: something is wrong. */
 void config_check_pki(struct config_check *check, const char *pki, bool server, const char *name, const char *dialled,
                       long long *until);
 void config_date(long long seconds, char text[16]);

@@ -170,11 +170,7 @@ static bool all_there(struct config_check *check, const char *pki, bool server)
 static void check_dates(struct config_check *check, const char *pki, const char *file,
                         const struct pki_certificate *facts, bool server)
 {
-    const char *todo =
-        strcmp(file, "ca.crt") == 0
-            ? "the CA itself: every host joins again with a new one, see elmer's documentation on operations"
-        : server ? "eadmin init, as root, makes a new one"
-                 : "join again: eadmin token on the queue host, rsd --join here";
+    bool ca = strcmp(file, "ca.crt") == 0;
     int64_t now = wall_now().ms / 1000;
     char date[16];
 
@@ -182,8 +178,13 @@ static void check_dates(struct config_check *check, const char *pki, const char 
     if (now < facts->begin_s)
         config_problem(check, "pki", pki, "%s is valid from %s on, which is in the future: set the clock of this host",
                        file, date);
-    else if (now >= facts->end_s)
-        config_problem(check, "pki", pki, "%s ended on %s: %s (or set the clock of this host)", file, date, todo);
+    else if (now >= facts->end_s && !ca)
+        config_problem(check, "pki", pki, "%s ended on %s: %s (or set the clock of this host)", file, date,
+                       server ? "eadmin init, as root, makes a new one"
+                              : "join again: eadmin token on the queue host, rsd --join here");
+    else if (now >= facts->end_s && server) /* hosts keep theirs for good: it is renewed with the same key */
+        say("warning: the CA's own certificate ended on %s: nobody judges that, and eadmin init, as root, renews it",
+            date);
 }
 
 /* The daemon's own way to read them says what does not fit; what it does not look at is looked at here. */
@@ -255,5 +256,5 @@ void config_check_pki(struct config_check *check, const char *pki, bool server, 
     free(own_text);
     free(ca_text);
     if (check->problems == before)
-        *until = own.end_s < ca.end_s ? own.end_s : ca.end_s;
+        *until = own.end_s;
 }

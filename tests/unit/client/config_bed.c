@@ -129,8 +129,9 @@ void bed_make_pki(bool server, const char *name, const char *more, int days)
                               .begin_s = (days < 0 ? end_s : now_s) - 86400L,
                               .end_s = end_s,
                               .counter = server ? 1 : 0};
+    int64_t ca_end_s = now_s + (bed.ca_days ? bed.ca_days : 4000) * 86400L;
 
-    assert_int_equal(pki_ca_create("test", now_s - 400 * 86400L, now_s + 4000 * 86400L, &ca_key, &ca, NULL), 0);
+    assert_int_equal(pki_ca_create("test", now_s - 400 * 86400L, ca_end_s, &ca_key, &ca, NULL), 0);
     assert_int_equal(pki_key_create(&key, NULL), 0);
     assert_int_equal(pki_request_create(key, name, &request, NULL), 0);
     assert_int_equal(pki_issue(ca_key, ca, request, &terms, &certificate, NULL), 0);

@@ -12,6 +12,7 @@ struct bed {
     char dir[64], conf[100], pki[100];
     const char *user;                  /* who runs the test */
     char out[BED_TEXT], err[BED_TEXT]; /* of the last run; err has the names of files without directories */
+    int ca_days;                       /* from now on which the next CA ends; 0: 4000 */
     int bind_error;                    /* errno of bind(2) to an internet address; 0: it works */
     const char *own;                   /* its numeric address, of IPv4; that of ws1 */
     const char *names[8][2];           /* name, numeric address; all others are unknown */

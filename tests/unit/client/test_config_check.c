@@ -28,6 +28,16 @@ static int check(const char *more)
     return bed_run(config_check_elmer, bed.user);
 }
 
+static int check_rsd(const char *more)
+{
+    bed_put_f("a.conf",
+              "[rsd]\nuser = %s\npki = %s\nnetwork = /bin/sh\nsupervisor = /bin/sh\nspawn = /bin/sh\nescapes = "
+              "/bin/sh\naccount = "
+              "none\nticket_program = /bin/sh\ntickets = accept\n%s",
+              bed.user, bed.pki, more);
+    return bed_run(config_check_rsd, bed.user);
+}
+
 static void expect_date(int days)
 {
     char date[16];
@@ -178,6 +188,24 @@ static void certificates_are_looked_at(void **state)
     assert_int_equal(bed_lines(), 1);
 }
 
+/* Nobody judges the dates of the CA's own certificate, and hosts keep the one that they have joined with. */
+static void a_ca_that_is_over_stops_nothing(void **state)
+{
+    (void)state;
+    bed_begin();
+    bed.ca_days = -3;
+    bed_make_pki(true, "ws1", NULL, 100);
+    assert_int_equal(check("listen = ws1:7110\n"), 0);
+    bed_said("warning: the CA's own certificate ended on 2");
+    bed_said(": nobody judges that, and eadmin init, as root, renews it");
+    assert_int_equal(bed_lines(), 1);
+    expect_date(100);
+    bed_make_pki(false, "ws2", NULL, 100);
+    assert_int_equal(check_rsd("elmer = ws1:7110\nname = ws2\n"), 0);
+    assert_int_equal(bed_lines(), 0);
+    expect_date(100);
+}
+
 /* Root finds out what the daemon's user may not. */
 static void it_looks_as_the_daemon_does(void **state)
 {
@@ -200,16 +228,6 @@ static void it_looks_as_the_daemon_does(void **state)
 }
 
 /* ---- rsd.conf ---- */
-
-static int check_rsd(const char *more)
-{
-    bed_put_f("a.conf",
-              "[rsd]\nuser = %s\npki = %s\nnetwork = /bin/sh\nsupervisor = /bin/sh\nspawn = /bin/sh\nescapes = "
-              "/bin/sh\naccount = "
-              "none\nticket_program = /bin/sh\ntickets = accept\n%s",
-              bed.user, bed.pki, more);
-    return bed_run(config_check_rsd, bed.user);
-}
 
 /* A store that is not where its unit lets elmer write; what a drop-in adds to it counts. */
 static void units_that_may_not_write_are_told(void **state)
@@ -278,6 +296,7 @@ int main(void)
         cmocka_unit_test(other_names_of_this_host_are_refused),
         cmocka_unit_test(addresses_are_tried),
         cmocka_unit_test(certificates_are_looked_at),
+        cmocka_unit_test(a_ca_that_is_over_stops_nothing),
         cmocka_unit_test(it_looks_as_the_daemon_does),
         cmocka_unit_test(units_that_may_not_write_are_told),
         cmocka_unit_test(files_of_rsd),
