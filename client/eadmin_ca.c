@@ -372,6 +372,28 @@ static int init_in_order(const struct init *init, struct settings *settings)
     return code;
 }
 
+/* All that was given, and the port of the lost host, which hosts go on to try. */
+static void say_again(const struct init *init, const struct settings *settings)
+{
+    bool any = settings->listen && strncmp(settings->listen, "*:", 2) == 0;
+    const char *port = port_of(settings->listen), *name = settings->name ? settings->name : "ADDRESS";
+    char *again =
+        init->place.listen
+            ? must(str_format("eadmin init --listen %s", init->place.listen))
+            : must(str_format("eadmin init --listen %s%s%s", any ? "'*'" : name,
+                              strcmp(port, ADDRESS_PORT) == 0 ? "" : ":", strcmp(port, ADDRESS_PORT) == 0 ? "" : port));
+
+    for (size_t i = 0; i < init->given.count; i++) {
+        char *longer = must(str_format("%s --address %s", again, init->given.items[i]));
+
+        free(again);
+        again = longer;
+    }
+    say("the backup is restored, but elmer is not set up yet. Correct the error above, then run: %s%s", again,
+        init->now ? " --now" : "");
+    free(again);
+}
+
 static int restore_and_init(const struct init *init, struct settings *settings)
 {
     int code = init->restore ? eadmin_restore(init->restore) : EXIT_DONE;
@@ -380,9 +402,7 @@ static int restore_and_init(const struct init *init, struct settings *settings)
         return code;
     code = eadmin_load_settings(init->config, settings) ? init_in_order(init, settings) : EXIT_REFUSED;
     if (code != EXIT_DONE && init->restore)
-        say("the backup is restored, but elmer is not set up yet. Correct the error above, then run: eadmin init "
-            "--listen %s --now",
-            settings->name ? settings->name : "ADDRESS");
+        say_again(init, settings);
     return code;
 }
 

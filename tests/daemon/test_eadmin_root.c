@@ -255,6 +255,25 @@ static void an_interrupted_restore_begins_anew(void **state)
     assert_int_equal(system("test \"$(ls /var/lib/elmer/elmer.db*)\" = " STORE), 0);
 }
 
+/* What was given is given again: the port, and the names by which hosts reach elmer. */
+static void a_restore_that_is_not_set_up_says_how_to_go_on(void **state)
+{
+    (void)state;
+    assert_int_equal(unlink(STORE), 0);
+    expect(1, "init --restore /var/lib/backup --listen 192.0.2.9:7200 --address alt --address 192.0.2.8 --now",
+           "then run: eadmin init --listen 192.0.2.9:7200 --address alt --address 192.0.2.8 --now\n");
+    assert_int_equal(unlink(STORE), 0);
+    assert_true(scratch_put("/etc", "hosts", "127.0.0.1 localhost\n127.0.1.1 queue\n"));
+    assert_true(scratch_put("/etc/elmer/elmer.conf.d", "60.conf", "[elmer]\nlisten = other:7300\n"));
+    expect(1, "init --restore /var/lib/backup", "then run: eadmin init --listen queue:7300\n");
+    assert_int_equal(unlink(STORE), 0);
+    assert_true(scratch_put("/etc/elmer/elmer.conf.d", "60.conf", "[elmer]\nlisten = *:7110\nadmin_group = none\n"));
+    expect(1, "init --restore /var/lib/backup --now", "then run: eadmin init --listen '*' --now\n");
+    assert_int_equal(unlink("/etc/elmer/elmer.conf.d/60.conf"), 0);
+    assert_int_equal(unlink(STORE), 0);
+    expect(1, "init --restore /var/lib/backup", "then run: eadmin init --listen queue\n");
+}
+
 /* A machine of our own, with a user elmer. */
 static bool furnish(void)
 {
@@ -280,6 +299,7 @@ int main(void)
         cmocka_unit_test(half_a_ca_is_not_replaced),
         cmocka_unit_test(it_is_restored),
         cmocka_unit_test(an_interrupted_restore_begins_anew),
+        cmocka_unit_test(a_restore_that_is_not_set_up_says_how_to_go_on),
     };
 
     alarm(120); /* whatever goes wrong: an end */
