@@ -67,7 +67,7 @@ static const struct command command = {
     "\n",
     options,
     "\n"
-    "Exit status: 0 done, 1 refused, 2 usage, 3 no such job, 4 elmer not reachable, 5 not permitted.\n",
+    "Exit status: 0 done, 1 refused, 2 usage, 3 no such job, 4 elmer not reachable, 5 not permitted, 6 not now.\n",
 };
 
 static const struct verb {
