@@ -53,11 +53,23 @@ static void remember(const struct certificate *certificate, void *data)
     note_newest(c, copy);
 }
 
+static void find_newest(struct certificates *c, int host)
+{
+    size_t cursor = 0;
+    c->newest[host] = NULL;
+    for (struct certificate *each; (each = map_next(&c->by_serial, &cursor));)
+        if (core_host_by_name(engine_core(c->engine), each->host) == host)
+            note_newest(c, each);
+}
+
+/* A new host may be one of before: taken out of the configuration, and put back after a restart. */
 void certificates_make_room(struct certificates *c)
 {
-    size_t now = (size_t)engine_host_count(c->engine);
-    c->newest = mem_exactly(c->newest, c->nhosts, now, sizeof(*c->newest));
+    size_t before = c->nhosts, now = (size_t)engine_host_count(c->engine);
+    c->newest = mem_exactly(c->newest, before, now, sizeof(*c->newest));
     c->nhosts = now;
+    for (size_t host = before; host < now; host++)
+        find_newest(c, (int)host);
 }
 
 int certificates_create(const struct room *room, struct certificates **out, struct err *err)
@@ -85,15 +97,6 @@ void certificates_add(struct certificates *c, const struct certificate *certific
 {
     remember(certificate, c);
     engine_put_certificate(c->engine, certificate);
-}
-
-static void find_newest(struct certificates *c, int host)
-{
-    size_t cursor = 0;
-    c->newest[host] = NULL;
-    for (struct certificate *each; (each = map_next(&c->by_serial, &cursor));)
-        if (core_host_by_name(engine_core(c->engine), each->host) == host)
-            note_newest(c, each);
 }
 
 static void revoke_one(struct certificates *c, struct certificate *certificate)

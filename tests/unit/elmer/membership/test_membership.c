@@ -361,6 +361,29 @@ static void test_revoked_before(void **state)
     assert_int_equal(bed_judge("ws1", "AA02", "was revoked"), -EACCES);
 }
 
+/* Out of the configuration, a restart, and back by a reload: its certificate counts as before, so its name is taken. */
+static void test_host_put_back(void **state)
+{
+    (void)state;
+    bed_stored("AA01", "ws3", 20);
+    bed_stored("AA02", "ws3", 10);
+    bed_stored("AA03", "ws3", 5);
+    bed_stored("AA04", "ws4", 5);
+    fake_store.certificates[2].revoked_ms = fake_store.certificates[3].revoked_ms = FAKE_WALL_MS - 5;
+    bed_create();
+    int ws3 = fake_engine_add_host("ws3"), ws4 = fake_engine_add_host("ws4");
+    membership_configured(bed.membership);
+    assert_int_equal(bed_judge("ws3", "AA02", ""), 0);
+    assert_non_null(membership_newest(bed.membership, ws3));
+    assert_string_equal(membership_newest(bed.membership, ws3)->serial, "AA02");
+    assert_null(membership_newest(bed.membership, ws4)); /* it was removed */
+    bed_join(0, "ws3");
+    int signer = bed_signer();
+    assert_string_equal(heard(signer, WIRE_sign_rejoin)->u.sign_rejoin.host, "ws3");
+    links_cut((size_t)signer);
+    heard_forget();
+}
+
 /* ---- its life ---- */
 
 static void test_create_fails(void **state)
@@ -406,6 +429,7 @@ int main(void)
         TEST(test_judge),
         TEST(test_revoke),
         TEST(test_revoked_before),
+        TEST(test_host_put_back),
         TEST(test_create_fails),
         TEST(test_close),
     };
