@@ -4,8 +4,9 @@
  * renewed is this host's and counts) -> elmer-signer is asked, which checks token or proof -> a host that is new
  * becomes one of the cluster -> the certificate is put to the store, which a join makes the only one of its host -> on
  * disk -> joined or renewed. Each failure is one sentence to the peer and, for a join, one line in the log. A peer that
- * goes away while it is being signed leaves its request behind: what was signed is recorded all the same. Both
- * are limited, because every one starts a program: five joins begin in a second, eight are there at once, so that hosts
+ * goes away while it is being signed leaves its request behind: what was signed is recorded all the same. Whose name
+ * was removed or taken meanwhile is refused, and what was signed counts nowhere, as it is not recorded. Both are
+ * limited, because every one starts a program: five joins begin in a second, eight are there at once, so that hosts
  * which are joined one after the other by a script only wait. Anybody may ask to join, without a token too, and so keep
  * these places filled: renewals, which come on links with a certificate, have places and a pace of their own, one for
  * each host. All together, and elmer's own, are fewer than the programs that elmer-signer.socket starts. */
@@ -41,6 +42,8 @@ struct join {
     uint64_t number;
     struct peer *peer;           /* NULL: gone */
     bool waits;                  /* for a second in which fewer have begun */
+    bool taken;                  /* its name was when the signer was asked: the token names it */
+    bool removed;                /* since then */
     struct wire_message message; /* join or renew */
     char *host;
     struct signer_ask *ask;
@@ -88,6 +91,14 @@ void joins_connect(struct joins *joins, void (*add_host)(const char *name, void 
 static bool is_member(const struct joins *joins, const char *name)
 {
     return core_member_by_name(engine_core(joins->room.engine), name) >= 0;
+}
+
+/* It has joined, and was not removed since: so every host that is linked. One that is not configured becomes a host
+ * with a token that names it only. */
+static bool is_taken(const struct joins *joins, const char *name)
+{
+    return !is_member(joins, name) ||
+           certificates_newest(joins->certificates, core_host_by_name(engine_core(joins->room.engine), name));
 }
 
 static bool is_join(const struct join *join)
@@ -159,6 +170,11 @@ static void __attribute__((format(printf, 2, 3))) refuse_because(struct join *jo
     refuse(join, text);
 }
 
+static void refuse_removed(struct join *join)
+{
+    refuse_because(join, "%s was removed meanwhile, or has joined again: join with a new token", join->host);
+}
+
 static void log_given(const struct join *join)
 {
     char end[32];
@@ -181,6 +197,10 @@ static void on_committed(const struct engine_wait *wait)
         join = join->next;
     if (!join)
         return;
+    if (join->removed) {
+        refuse_removed(join);
+        return;
+    }
     struct wire_message answer = {.type = is_join(join) ? WIRE_joined : WIRE_renewed, .id = join->message.id};
     if (is_join(join)) {
         answer.u.joined.certificate = join->certificate;
@@ -212,12 +232,21 @@ static int read_facts(struct join *join, const char *text, struct err *err)
     return 0;
 }
 
+/* What is under way for this name was judged before. */
+static void give_up(struct joins *joins, const char *host, bool joins_too)
+{
+    for (struct join *join = joins->all; join; join = join->next)
+        if (!join->waits && (joins_too || !is_join(join)) && strcmp(join->host, host) == 0)
+            join->removed = true;
+}
+
 /* Who joins again is another machine, or has lost its key: what it had no longer counts. False: it had nothing. */
 static bool replace_older(struct join *join)
 {
     struct joins *joins = join->joins;
     if (!certificates_revoke(joins->certificates, join->host, join->facts.serial))
         return false;
+    give_up(joins, join->host, false);
     log_notice("host=%s joins again: its older certificates are revoked", join->host);
     hosts_cut_off(joins->hosts, core_host_by_name(engine_core(joins->room.engine), join->host), NULL,
                   "a host has joined under this name with a new token: this certificate is revoked; if that was not "
@@ -251,6 +280,17 @@ static void on_answer(const char *certificate, const char *ticket, const char *t
     join->ask = NULL;
     if (!certificate || read_facts(join, certificate, &err)) {
         refuse(join, certificate ? err.text : text);
+        return;
+    }
+    if (join->removed) {
+        refuse_removed(join);
+        return;
+    }
+    if (is_join(join) && !join->taken && is_taken(joins, join->host)) {
+        refuse_because(join,
+                       "%s is in the cluster now, or not in the configuration any more: join again, with a token "
+                       "that names it (`eadmin token --hosts %s` on the queue host)",
+                       join->host, join->host);
         return;
     }
     bool is_new = is_join(join) && !is_member(joins, join->host);
@@ -310,19 +350,12 @@ static void ask(struct join *join, const struct wire_message *request)
         refuse(join, "the queue host cannot sign certificates now: elmer's log there says why");
 }
 
-/* It has joined, and was not removed since: so every host that is linked. One that is not configured becomes a host
- * with a token that names it only. */
-static bool is_taken(const struct joins *joins, const char *name)
-{
-    return !is_member(joins, name) ||
-           certificates_newest(joins->certificates, core_host_by_name(engine_core(joins->room.engine), name));
-}
-
 static void begin_join(struct join *join)
 {
     const struct joins *joins = join->joins;
     const struct wire_join *m = &join->message.u.join;
     struct wire_message request = {.type = WIRE_sign_join};
+    join->taken = is_taken(joins, m->host);
     if (!str_valid_hostname(m->host) || strlen(m->host) > PKI_NAME_MAX) {
         refuse_because(join, "\"%.80s\" is no name for a host", join->host);
     } else if (joins->settings->fixed && !is_member(joins, m->host)) {
@@ -340,13 +373,13 @@ static void begin_join(struct join *join)
     } else if (*m->ticket_key) {
         request.type = WIRE_sign_host;
         request.u.sign_host = (struct wire_sign_host){.host = m->host,
-                                                      .taken = is_taken(joins, m->host),
+                                                      .taken = join->taken,
                                                       .token = m->token,
                                                       .proof = m->proof,
                                                       .request = m->request,
                                                       .ticket_key = m->ticket_key};
         ask(join, &request);
-    } else if (is_taken(joins, m->host)) {
+    } else if (join->taken) {
         request.type = WIRE_sign_rejoin;
         request.u.sign_rejoin =
             (struct wire_sign_rejoin){.host = m->host, .token = m->token, .proof = m->proof, .request = m->request};
@@ -437,6 +470,11 @@ void joins_ask(struct joins *joins, struct peer *peer, int host, struct wire_mes
     } else {
         begin_waiting(joins);
     }
+}
+
+void joins_removed(struct joins *joins, const char *host)
+{
+    give_up(joins, host, true);
 }
 
 void joins_peer_gone(struct joins *joins, struct peer *peer)

@@ -16,6 +16,8 @@ void joins_destroy(struct joins *joins); /* after the loop has ended */
 
 /* As in membership.h. */
 void joins_ask(struct joins *joins, struct peer *peer, int host, struct wire_message *message);
+/* The certificates of this host are revoked: what is signed for it now is to count as little. */
+void joins_removed(struct joins *joins, const char *host);
 void joins_peer_gone(struct joins *joins, struct peer *peer);
 
 #endif

@@ -89,6 +89,7 @@ void membership_shown(struct membership *membership, const char *serial)
 
 size_t membership_revoke(struct membership *membership, const char *host)
 {
+    joins_removed(membership->joins, host);
     return certificates_revoke(membership->certificates, host, NULL);
 }
 

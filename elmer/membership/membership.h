@@ -44,7 +44,7 @@ void membership_peer_gone(struct membership *membership, struct peer *peer);
 int membership_judge(const struct membership *membership, const char *host, const char *serial, struct err *err);
 /* Its host has linked with this one: those that were issued to it before count no more, as if revoked. */
 void membership_shown(struct membership *membership, const char *serial);
-/* All of this host, from now on and on disk. Returns how many. */
+/* All of this host, from now on and on disk; one that is being signed is not recorded. Returns how many. */
 size_t membership_revoke(struct membership *membership, const char *host);
 /* Of this host, the one that counts and is good the longest, until the next call; NULL: it has none. */
 const struct certificate *membership_newest(const struct membership *membership, int host);
