@@ -271,6 +271,24 @@ static void note_joined(const struct join *join, bool is_new, bool again)
     engine_note(join->joins->room.engine, &decision);
 }
 
+/* True: so much that it is refused. */
+static bool has_changed(struct join *join)
+{
+    const char *failure = engine_store_failure(join->joins->room.engine);
+    if (join->removed)
+        refuse_removed(join);
+    else if (is_join(join) && !join->taken && is_taken(join->joins, join->host))
+        refuse_because(join,
+                       "%s is in the cluster now, or not in the configuration any more: join again, with a token "
+                       "that names it (`eadmin token --hosts %s` on the queue host)",
+                       join->host, join->host);
+    else if (is_join(join) && failure)
+        refuse_because(join, "%s; when it can, join again with a new token", failure);
+    else
+        return false;
+    return true;
+}
+
 static void on_answer(const char *certificate, const char *ticket, const char *text, void *data)
 {
     struct join *join = data;
@@ -282,17 +300,8 @@ static void on_answer(const char *certificate, const char *ticket, const char *t
         refuse(join, certificate ? err.text : text);
         return;
     }
-    if (join->removed) {
-        refuse_removed(join);
+    if (has_changed(join))
         return;
-    }
-    if (is_join(join) && !join->taken && is_taken(joins, join->host)) {
-        refuse_because(join,
-                       "%s is in the cluster now, or not in the configuration any more: join again, with a token "
-                       "that names it (`eadmin token --hosts %s` on the queue host)",
-                       join->host, join->host);
-        return;
-    }
     bool is_new = is_join(join) && !is_member(joins, join->host);
     if (is_new) {
         log_notice("host=%s is not in the configuration, and joins with a token that names it: it is a host of the "
@@ -370,6 +379,9 @@ static void begin_join(struct join *join)
             "%s is the queue host: its rsd needs no certificate (leave \"elmer = ...\" out of its rsd.conf); "
             "a workstation joins under its own name (--name)",
             m->host);
+    } else if (engine_store_failure(joins->room.engine)) {
+        refuse_because(join, "%s; when it can, join again with the same token",
+                       engine_store_failure(joins->room.engine));
     } else if (*m->ticket_key) {
         request.type = WIRE_sign_host;
         request.u.sign_host = (struct wire_sign_host){.host = m->host,
@@ -385,10 +397,8 @@ static void begin_join(struct join *join)
             (struct wire_sign_rejoin){.host = m->host, .token = m->token, .proof = m->proof, .request = m->request};
         ask(join, &request);
     } else {
-        request.u.sign_join.host = m->host;
-        request.u.sign_join.token = m->token;
-        request.u.sign_join.proof = m->proof;
-        request.u.sign_join.request = m->request;
+        request.u.sign_join =
+            (struct wire_sign_join){.host = m->host, .token = m->token, .proof = m->proof, .request = m->request};
         ask(join, &request);
     }
 }

@@ -147,6 +147,29 @@ static void test_joined_while_it_renews(void **state)
     assert_string_equal(membership_newest(bed.membership, WS1)->serial, bed_serial(joined));
 }
 
+/* The answer to a join waits for the store, and a rsd that gets none has used up its token: so it is not begun. What is
+ * known when the certificate comes leaves the host what it has. */
+static void test_store_fails(void **state)
+{
+    const char *certificate = bed_certificate("ws1");
+    (void)state;
+    bed_stored("AA01", "ws1", 100);
+    bed_create();
+    fake_engine.failure = "elmer's store cannot be written: no space left";
+    bed_join(0, "ws1");
+    heard_error(TO_PEER(&bed.peers[0]), "no space left");
+    assert_int_equal(links_find(WIRE_FROM_SIGNER), -1);
+    fake_engine.failure = NULL;
+    bed_join(1, "ws1");
+    int signer = bed_signer();
+    heard(signer, WIRE_sign_rejoin);
+    fake_engine.failure = "elmer's store cannot be written: no space left";
+    bed_issue(signer, certificate);
+    refused_unrecorded(1, certificate, "no space left");
+    assert_int_equal(bed_judge("ws1", "AA01", ""), 0);
+    assert_int_equal(fake_hosts.cut_off, -1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
@@ -158,6 +181,7 @@ int main(void)
         TEST(test_removed_while_it_waits),
         TEST(test_removed_while_it_renews),
         TEST(test_joined_while_it_renews),
+        TEST(test_store_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
