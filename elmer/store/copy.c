@@ -5,7 +5,11 @@
  * since: STORE_IDS_A_DAY for each day that has begun, and as many once more, because the clock may be wrong. An array
  * has an id for each task, and one host signs 864,000 a day for a user: the number is for a thousand such. Those that
  * hosts still have are then ids of no job, and are ended when these hosts link. Allocations are counted in the same
- * way. */
+ * way.
+ *
+ * The same holds for a store whose lock file was removed (file.h): that it is a copy, or has lost its last commits, is
+ * what this was done for. When it was as it is nobody has noted; its last job was submitted before, and it was made or
+ * brought to its schema before. */
 #include "config.h"
 
 #include <errno.h>
@@ -71,6 +75,16 @@ static int go_on(sqlite3 *db, int64_t ids, uint64_t *next_job, struct err *err)
     return result ? result : sql_counters(db, next_job, &next_allocation, err);
 }
 
+int sql_skip_ids(sqlite3 *db, int64_t now_ms, uint64_t *next_job, struct err *err)
+{
+    int64_t last_ms = 0;
+    int result = sql_integer(db,
+                             "SELECT max((SELECT max(applied_ms) FROM migration), coalesce((SELECT submitted_ms FROM "
+                             "job ORDER BY id DESC LIMIT 1), 0))",
+                             &last_ms, err);
+    return result ? result : go_on(db, ids_between(last_ms, now_ms), next_job, err);
+}
+
 int store_restored(const char *path, int64_t made_ms, int64_t now_ms, uint64_t *next_job, struct err *err)
 {
     sqlite3 *db = NULL;
@@ -82,6 +96,8 @@ int store_restored(const char *path, int64_t made_ms, int64_t now_ms, uint64_t *
         result = sql_check(db, err);
     if (!result)
         result = go_on(db, ids_between(made_ms, now_ms), next_job, err);
+    if (!result) /* that is done, and there is no lock file that would know a number */
+        result = sql_execute(db, "DELETE FROM meta WHERE key = 'commits'", err);
     if (!result) /* all of it is in this one file */
         result = sql_execute(db, "PRAGMA journal_mode = DELETE", err);
     sqlite3_close(db);

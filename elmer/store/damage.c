@@ -27,9 +27,9 @@ int sql_explain(const char *path, int result, struct err *err, const char *text)
     if (result == -EUCLEAN)
         return err_set(
             err, result,
-            "the store %s is damaged (%s): elmer does not touch it. Put a backup in its place (with the "
-            "files -wal, -shm and .lock beside it removed), try \"sqlite3 %s .recover\", remove the .lock alone "
-            "to go on with what is left, or move the store away to begin with an empty queue",
+            "the store %s is damaged (%s): elmer does not touch it. With a backup: move it away, with the file -wal "
+            "beside it, and `eadmin init --restore FILE --now`. Without: try \"sqlite3 %s .recover\", remove the file "
+            ".lock beside it to go on with what is left, or move it away to begin with an empty queue",
             path, text, path);
     return err_set(err, result, "cannot use the store %s: %s", path, text);
 }

@@ -40,13 +40,10 @@ static int take_lock(const char *path, const char *name, int fd, struct err *err
     return 0;
 }
 
-static uint64_t read_note(int fd)
+static bool read_note(int fd, uint64_t *commits)
 {
     char text[40] = "";
-    uint64_t commits = 0;
-    if (pread(fd, text, sizeof(text) - 1, 0) < 0 || sscanf(text, "commits %" SCNu64, &commits) != 1)
-        return 0; /* nothing is known */
-    return commits;
+    return pread(fd, text, sizeof(text) - 1, 0) >= 0 && sscanf(text, "commits %" SCNu64, commits) == 1;
 }
 
 static int look_at(const char *path, struct store_file *file, int fd, struct err *err)
@@ -54,7 +51,7 @@ static int look_at(const char *path, struct store_file *file, int fd, struct err
     struct stat st;
     if (stat(path, &st)) { /* a new store, or opening it says why not */
         if (errno == ENOENT && file->noted && ftruncate(fd, 0) == 0 && fsync(fd) == 0)
-            file->noted = 0;
+            *file = (struct store_file){0};
         return 0;
     }
     if (!S_ISREG(st.st_mode))
@@ -73,7 +70,8 @@ int store_file_lock(const char *path, struct store_file *file, struct err *err)
     char *name = mem_format("%s.lock", path);
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     int result = take_lock(path, name, fd, err);
-    *file = (struct store_file){.noted = result ? 0 : read_note(fd)};
+    *file = (struct store_file){0};
+    file->known = !result && read_note(fd, &file->noted);
     free(name);
     if (!result)
         result = look_at(path, file, fd, err);
@@ -123,11 +121,16 @@ int store_file_log_pages(const char *path)
     return pages > STORE_LOG_PAGES ? STORE_LOG_PAGES : pages < STORE_LOG_PAGES_MIN ? STORE_LOG_PAGES_MIN : (int)pages;
 }
 
-/* What cannot be noted is not missed either. */
-void store_file_committed(struct store_file *file)
+void store_file_note(const struct store_file *file)
 {
     char text[40];
-    int size = snprintf(text, sizeof(text), "commits %020" PRIu64 "\n", ++file->commits);
+    int size = snprintf(text, sizeof(text), "commits %020" PRIu64 "\n", file->commits);
     bool right = pwrite(file->lock - 1, text, (size_t)size, 0) == size || ftruncate(file->lock - 1, 0) == 0;
     (void)right;
+}
+
+void store_file_committed(struct store_file *file)
+{
+    file->commits++;
+    store_file_note(file);
 }

@@ -146,8 +146,8 @@ int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err)
     if (version > STORE_SCHEMA)
         return err_set(err, -EPROTO,
                        "the store %s has schema %" PRId64
-                       " and this elmer knows schemas up to %d: start the newer elmer that wrote it, or put back the "
-                       "backup from before the upgrade",
+                       " and this elmer knows schemas up to %d: start the newer elmer that wrote it, or move it away "
+                       "and `eadmin init --restore FILE --now` with the backup from before the upgrade",
                        path, version, STORE_SCHEMA);
     *checked = is_small(db);
     if (tables && *checked)

@@ -86,6 +86,8 @@ int sql_settings(sqlite3 *db, void (*each)(const struct setting_row *setting, vo
 int sql_decisions(sqlite3 *db, int64_t since_ms, int64_t after, size_t count,
                   void (*each)(const struct decision *decision, void *data), void *data, struct err *err);
 int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, struct err *err);
+/* Leave out the ids that may have been given since the last one that the store knows (copy.c). */
+int sql_skip_ids(sqlite3 *db, int64_t now_ms, uint64_t *next_job, struct err *err);
 
 /* For the files of SQL: run; the error in words; a statement; the first column of the first row, 0 without one. */
 int sql_execute(sqlite3 *db, const char *sql, struct err *err);

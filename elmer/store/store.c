@@ -132,6 +132,23 @@ static int read_clock(struct store *s, struct err *err)
     return sql_integer(s->db, sql, &s->clock.last_end_ms, err);
 }
 
+static int meet_unknown(struct store *s, const char *path, struct err *err)
+{
+    struct err inner = ERR_INIT;
+    uint64_t next_job = 0;
+    if (s->file.known)
+        return 0;
+    int result = s->file.commits ? sql_skip_ids(s->db, wall_now().ms, &next_job, &inner) : 0;
+    if (result)
+        return sql_explain(path, result, err, inner.text);
+    if (s->file.commits)
+        log_warning("the lock file of the store was not there, or empty: the next id is %" PRIu64
+                    ", beyond those of jobs that may have been accepted and are not in the store",
+                    next_job);
+    store_file_note(&s->file);
+    return 0;
+}
+
 static int begin_writer(struct store *s, struct err *err)
 {
     uv_mutex_init(&s->mutex);
@@ -161,6 +178,8 @@ int store_open(uv_loop_t *loop, const char *path, const struct store_callbacks *
         result = sql_prepare(s->db, path, &s->checked, err);
     if (!result)
         result = store_file_check(path, &s->file, s->db, err);
+    if (!result)
+        result = meet_unknown(s, path, err);
     if (!result)
         result = sql_writer_create(s->db, &s->writer, err);
     if (!result)

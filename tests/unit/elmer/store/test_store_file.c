@@ -106,10 +106,49 @@ static void test_missing(void **state)
     close_store(bed);
     assert_int_equal(rename(copy, bed->path), 0); /* as if the log of the second had been lost */
     refused(bed, -EUCLEAN, "its last 1 changes are missing");
+    refused(bed, -EUCLEAN, "eadmin init --restore FILE --now");
     assert_int_equal(unlink(beside(bed, ".lock")), 0); /* as it was told to */
     begin_anew(bed);
     assert_int_equal(bed->nfound, 1);
     drop_found(bed);
+}
+
+static uint64_t next_id(struct bed *bed)
+{
+    struct err err;
+    uint64_t next_job = 0, next_allocation = 0;
+    if (open_store(bed, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(store_load(bed->store, collect, bed, &next_job, &next_allocation, &err), 0);
+    drop_found(bed);
+    close_store(bed);
+    assert_true(next_job < 1000000000 || next_allocation > 1000000000);
+    return next_job;
+}
+
+/* Without its lock file nobody knows what a store has lost, so it gives no id again that it may have given. */
+static void test_unknown(void **state)
+{
+    struct bed *bed = *state;
+    struct err err;
+    close_store(bed);
+    assert_int_equal(unlink(beside(bed, ".lock")), 0);
+    assert_int_equal(next_id(bed), 1); /* it has given none */
+    if (open_store(bed, &err))
+        fail_msg("%s", err.text);
+    await(bed, store_put(bed->store, make(1, 5, "one", JOB_QUEUED, true)));
+    close_store(bed);
+    assert_int_equal(next_id(bed), 2);
+    assert_int_equal(unlink(beside(bed, ".lock")), 0);
+    uint64_t skipped = next_id(bed);
+    /* from 1970 on, when its job was submitted, or from when it was made, which is later */
+    assert_int_equal(skipped, 2 + INT64_C(2000000000));
+    assert_int_equal(next_id(bed), skipped);
+    assert_int_equal(truncate(beside(bed, ".lock"), 0), 0);
+    assert_int_equal(next_id(bed), skipped + INT64_C(2000000000));
+    sql(bed, "UPDATE migration SET applied_ms = 1000");
+    assert_int_equal(unlink(beside(bed, ".lock")), 0);
+    assert_true(next_id(bed) > skipped + INT64_C(20000) * 1000000000);
 }
 
 static void test_odd_files(void **state)
@@ -315,6 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unknown, setup, teardown),
         cmocka_unit_test_setup_teardown(test_odd_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_older_schema, setup, teardown),
         cmocka_unit_test_setup_teardown(test_starting_in_an_older_schema, setup, teardown),
