@@ -89,10 +89,12 @@ int configure_add(struct core *core, const struct event *event)
 
     if (ncpus < 0 || ncpus > CORE_MAX_CPUS || core->options.topology == TOPOLOGY_CUBE)
         return -EINVAL;
-    if (index < 0)
+    if (index < 0) {
         index = core_add_host(core, name);
-    if (index < 0)
-        return index;
+        if (index < 0)
+            return index;
+        core->hosts[index]->info.drained = event->u.add.drained; /* nothing of it is counted yet */
+    }
     host = core->hosts[index];
     if (host->info.retired)
         set_retired(core, host, false);

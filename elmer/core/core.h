@@ -283,6 +283,7 @@ struct event {
             const char *name; /* copied */
             int ncpus;        /* as core_expect_cpus() wants it; 0: any number */
             bool joined;      /* see core_host_row */
+            bool drained;     /* the store says so of one that this core does not know */
         } add;
         uint64_t generation; /* ORDERED */
         int64_t stalled_ms;  /* TICK: elmer did not run for so many ms until now. Deadlines of starts, and of hosts

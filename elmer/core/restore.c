@@ -30,16 +30,18 @@ int core_restore_host_row(struct core *core, const char *name, const struct core
     return code == 0 ? index : code;
 }
 
-bool core_restore_past_host(struct core *core, const char *name)
+bool core_restore_past_host(struct core *core, const char *name, bool drained)
 {
     int index;
 
     if (core_host_by_name(core, name) >= 0 || !takes_hosts(core))
         return false;
     index = core_add_host(core, name);
-    if (index >= 0)
-        core_restore_retired(core, index);
-    return index >= 0;
+    if (index < 0)
+        return false;
+    core->hosts[index]->info.drained = drained;
+    core_restore_retired(core, index);
+    return true;
 }
 
 /* ---- what the store may say of jobs ---- */

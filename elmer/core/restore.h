@@ -21,9 +21,9 @@ int core_restore_host(struct core *core, int host, const struct core_host_row *s
 int core_restore_host_row(struct core *core, const char *name, const struct core_host_row *saved, int64_t now_ms);
 void core_restore_retired(struct core *core, int host); /* one just added is none of the cluster, but may have jobs */
 /* A saved job has this host in its cluster; after all rows of hosts, before the first job. Returns whether it was added
- * because it is not known: as a retired one, which gets no new jobs and is gone when the last one has ended. A cube has
- * no place for one more: there the job comes back without it. */
-bool core_restore_past_host(struct core *core, const char *name);
+ * because it is not known: as a retired one, which gets no new jobs and is gone when the last one has ended. drained:
+ * as its row says. A cube has no place for one more: there the job comes back without it. */
+bool core_restore_past_host(struct core *core, const char *name, bool drained);
 /* Put back a queued, held, started, starting, running or ending job, after those that it waits for, as far as they have
  * not ended; everything is copied, text may be NULL. Leases count from now_ms; timers are armed by the first event, so
  * send EVENT_TICK when all are back. Returns 0 or one of those below, or -EEXIST, -EINVAL.

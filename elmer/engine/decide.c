@@ -59,6 +59,26 @@ void decide_restore(struct engine *engine, int host, const struct host_drain *dr
     engine->drains[place] = *drain;
 }
 
+void decide_keep(struct engine *engine, const struct host_row *row)
+{
+    if (!row->row.drained)
+        return;
+    engine->past = mem_grow(engine->past, &engine->past_room, engine->npast + 1, sizeof(*engine->past));
+    engine->past[engine->npast++] = *row;
+}
+
+bool decide_meet(struct engine *engine, const char *name)
+{
+    for (size_t i = 0; i < engine->npast; i++) {
+        if (strcmp(engine->past[i].name, name) != 0)
+            continue;
+        decide_restore(engine, core_host_count(engine->core), &engine->past[i].drain);
+        engine->past[i] = engine->past[--engine->npast];
+        return true;
+    }
+    return false;
+}
+
 /* Also one that was drained already: for another reason now. */
 static void note_drain(struct engine *engine, int host, const struct decision *d)
 {

@@ -169,6 +169,8 @@ static void step(struct engine *engine, struct event *event, const struct decisi
     assert(!engine->stepping); /* a step is never entered again */
     actions_init(&actions);
     event->now_ms = engine_now_ms();
+    if (event->type == EVENT_HOST_ADD)
+        event->u.add.drained = decide_meet(engine, event->u.add.name);
     int result = core_step(engine->core, event, &actions);
     int64_t decided_ns = mono_now().ns;
     assert(result == 0);
@@ -475,5 +477,6 @@ void engine_destroy(struct engine *engine)
     core_destroy(engine->core);
     free(engine->store_failure);
     free(engine->drains);
+    free(engine->past);
     free(engine);
 }

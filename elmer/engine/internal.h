@@ -17,6 +17,8 @@ struct engine {
     const struct decision *decision; /* of the event that is being decided; NULL */
     struct host_drain *drains;       /* [ndrains] by host; at_ms 0: not drained, or not known by whom */
     size_t ndrains, drains_room;
+    struct host_row *past; /* [npast] drained ones that the core does not know */
+    size_t npast, past_room;
     uint64_t last_put; /* number of the last write */
     bool stepping, closed;
     struct waiting *waiting, **last_waiting; /* commit.c */
@@ -51,6 +53,10 @@ int decision_line(const struct decision *decision, char *line, size_t size);
 void decide_taken(struct engine *engine);
 /* What the store says of a host that was drained before the restart. */
 void decide_restore(struct engine *engine, int host, const struct host_drain *drain);
+/* The same of one that is no host of the cluster, for the time when it is one again. */
+void decide_keep(struct engine *engine, const struct host_row *row);
+/* The next host that the core gets has this name: whether it was drained. */
+bool decide_meet(struct engine *engine, const char *name);
 
 /* usage.c: whether the host can know what this attempt has used there; then more than can be is cut, with a line in the
  * log. */

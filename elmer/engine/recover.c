@@ -262,7 +262,7 @@ static int restore(struct engine *engine, struct found *found, struct record *r,
 static void restore_past_hosts(struct engine *engine, const struct record *r)
 {
     for (uint32_t i = 0; job_state_has_cluster(r->state) && i < r->nprocessors; i++)
-        if (core_restore_past_host(engine->core, r->processors[i].host))
+        if (core_restore_past_host(engine->core, r->processors[i].host, decide_meet(engine, r->processors[i].host)))
             log_notice("host=%s is not in the configuration any more: it gets no new jobs, and is removed when those "
                        "that it has have ended",
                        r->processors[i].host);
@@ -276,6 +276,8 @@ static void restore_host(const struct host_row *host, void *data)
     int index = core_host_by_name(engine->core, host->name);
     if (index >= 0)
         decide_restore(engine, index, &host->drain);
+    else
+        decide_keep(engine, host);
 }
 
 /* One that this elmer does not know stays in the store, and the configuration counts. */

@@ -114,8 +114,8 @@ void judge_restart(struct world *world)
         host->up = host->silent = host->reported = host->closed = false;
         host->retired = !world->hosts[h].listed && !world->host_rows[h].joined;
         host->drained = world->host_rows[h].drained; /* who drained it was answered when that was on disk */
-        host->awaited = world->host_rows[h].up;
-        host->expected = world->host_rows[h].up ? world->host_rows[h].ncpus : -1;
+        host->awaited = world->host_rows[h].up && !host->retired;
+        host->expected = host->awaited ? world->host_rows[h].ncpus : -1;
         world->hosts[h].drained = host->drained;
         world->seen_hosts[h].ndirty = 0;
         world->seen_hosts[h].last = (struct sim_order){.generation = 0};

@@ -2,6 +2,7 @@
 #include "tests/sim/judge.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -381,6 +382,20 @@ static int by_allocation(const void *a, const void *b)
     return first != second ? (first > second) - (first < second) : (x->id > y->id) - (x->id < y->id);
 }
 
+/* One that is none of the cluster keeps its place, as if it had a job. */
+static bool restore_host(const struct world *world, struct core *core, int h)
+{
+    const char *name = world->hosts[h].name;
+    const struct core_host_row *row = &world->host_rows[h];
+
+    if (world->hosts[h].listed && core_add_host(core, name) != h)
+        return false;
+    if (world->hosts[h].listed || row->joined)
+        return core_restore_host_row(core, name, row, world->now_ms) == h;
+    return core_restore_host_row(core, name, row, world->now_ms) == -ENOENT &&
+           core_restore_past_host(core, name, row->drained);
+}
+
 static struct core *restored_core(struct world *world)
 {
     struct core *core = core_create(&world->configured);
@@ -391,12 +406,8 @@ static struct core *restored_core(struct world *world)
         if (core_restore_setting(core, (enum core_setting)i, world->settings[i]) != 0)
             world_fail(world, "restart: core_restore_setting() failed");
     for (int h = 0; h < world->nhosts && core; h++)
-        if (core_add_host(core, world->hosts[h].name) != h)
-            world_fail(world, "restart: core_add_host() failed");
-        else if (core_restore_host(core, h, &world->host_rows[h], world->now_ms) != 0)
-            world_fail(world, "restart: core_restore_host() failed");
-        else if (!world->hosts[h].listed && !world->host_rows[h].joined)
-            core_restore_retired(core, h);
+        if (!restore_host(world, core, h))
+            world_fail(world, "restart: host %d is not restored", h);
     for (int id = 0; id < SIM_IDS && n < SEEN_JOBS; id++)
         if (world->rows[id])
             jobs[n++] = world_with_ends(world, &world->rows[id]->job);

@@ -78,9 +78,9 @@ static void test_restore_past_host(void **state)
 
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one_each, 2, false);
-    assert_false(core_restore_past_host(f.core, "ws2"));
-    assert_true(core_restore_past_host(f.core, "ws9"));
-    assert_false(core_restore_past_host(f.core, "ws9")); /* another job has it, too */
+    assert_false(core_restore_past_host(f.core, "ws2", false));
+    assert_true(core_restore_past_host(f.core, "ws9", false));
+    assert_false(core_restore_past_host(f.core, "ws9", false)); /* another job has it, too */
     assert_true(core_host(f.core, 2)->retired);
     assert_int_equal(core_member_by_name(f.core, "ws9"), -1);
     assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), 0);
@@ -94,9 +94,43 @@ static void test_restore_past_host(void **state)
     assert_int_equal(fixture_count(&f, ACTION_HOST_GONE), 1);
     fixture_fini(&f);
     fixture_init(&f, ALLOCATOR_CUBE_AFL, 1, one_each, 2, false);
-    assert_false(core_restore_past_host(f.core, "ws9"));
+    assert_false(core_restore_past_host(f.core, "ws9", true));
     assert_int_equal(core_host_count(f.core), 2);
     fixture_fini(&f);
+}
+
+/* Drained, out of the configuration, a restart, and back, with a job and without: it is drained. */
+static void test_drained_past_host(void **state)
+{
+    static const int cpus[] = {0};
+
+    (void)state;
+    for (int job = 0; job < 2; job++) {
+        struct event add = {.type = EVENT_HOST_ADD, .host = -1}, up = {.type = EVENT_HOST_UP, .host = 1};
+        struct fixture f;
+
+        fixture_init(&f, ALLOCATOR_V1, 1, one_each, 1, false);
+        if (job)
+            assert_true(core_restore_past_host(f.core, "ws9", true));
+        add.u.add.name = "ws9";
+        add.u.add.drained = !job; /* that it knows is its own */
+        assert_int_equal(fixture_step(&f, add), 0);
+        assert_false(core_host(f.core, 1)->retired);
+        assert_true(core_host(f.core, 1)->drained);
+        assert_true(core_host(f.core, 1)->row.drained);
+        assert_int_equal(fixture_count(&f, ACTION_PERSIST_HOST), 1);
+        up.u.up.cpus = cpus;
+        up.u.up.ncpus = 1;
+        assert_int_equal(fixture_step(&f, up), 0);
+        fixture_submit(&f, 1, NULL, 0, false);
+        assert_int_equal(fixture_state(&f, 1), JOB_QUEUED);
+        assert_int_equal(fixture_step(&f, (struct event){.type = EVENT_UNDRAIN, .request = 9, .host = 1}), 0);
+        assert_int_equal(fixture_state(&f, 1), JOB_STARTING);
+        add.u.add.drained = true; /* an old row */
+        assert_int_equal(fixture_step(&f, add), 0);
+        assert_false(core_host(f.core, 1)->drained);
+        fixture_fini(&f);
+    }
 }
 
 /* ---- jobs ---- */
@@ -362,11 +396,11 @@ static void test_lost_task(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_restore_host),      cmocka_unit_test(test_restore_host_row),
-        cmocka_unit_test(test_restore_past_host), cmocka_unit_test(test_restored_hosts),
-        cmocka_unit_test(test_restored_after),    cmocka_unit_test(test_restored_time),
-        cmocka_unit_test(test_restored_claims),   cmocka_unit_test(test_restored_without_host),
-        cmocka_unit_test(test_lost_task),
+        cmocka_unit_test(test_restore_host),          cmocka_unit_test(test_restore_host_row),
+        cmocka_unit_test(test_restore_past_host),     cmocka_unit_test(test_drained_past_host),
+        cmocka_unit_test(test_restored_hosts),        cmocka_unit_test(test_restored_after),
+        cmocka_unit_test(test_restored_time),         cmocka_unit_test(test_restored_claims),
+        cmocka_unit_test(test_restored_without_host), cmocka_unit_test(test_lost_task),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

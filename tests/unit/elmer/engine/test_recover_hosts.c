@@ -131,6 +131,54 @@ static void test_host_joined(void **state)
     assert_true(core_host(engine_core(bed.engine), host)->joined);
 }
 
+static void drained_before(const char *name, const char *text)
+{
+    struct host_row *row = &fake_store.hosts[fake_store.nhosts++];
+    *row = (struct host_row){.row = {.up = true, .drained = true, .ncpus = 1}, .drain = {.by = "carol", .at_ms = 5}};
+    snprintf(row->name, sizeof(row->name), "%s", name);
+    snprintf(row->drain.text, sizeof(row->drain.text), "%s", text);
+}
+
+static const struct host_row *last_host(const char *name)
+{
+    const struct host_row *found = NULL;
+    for (size_t i = 0; i < fake_store.nputs; i++)
+        if (strcmp(fake_store.puts[i].host.name, name) == 0)
+            found = &fake_store.puts[i].host;
+    return found;
+}
+
+static void add(const char *name)
+{
+    struct event event = {.type = EVENT_HOST_ADD, .host = -1, .u.add.name = name};
+    engine_event(bed.engine, &event);
+}
+
+/* One that was drained, and is no host of the cluster now, is drained when it is one again; by whom is known, too. */
+static void test_host_drained_before(void **state)
+{
+    (void)state;
+    drained_before("ws8", "fan");
+    drained_before("gone", "disk");
+    found_running(1, "gone");
+    create();
+    engine_begin(bed.engine);
+    bed_up(core_host_by_name(engine_core(bed.engine), "gone"), 1, NULL, 0);
+    assert_true(last_host("gone")->row.drained);
+    assert_string_equal(last_host("gone")->drain.text, "disk");
+    add("ws8");
+    add("ws9");
+    add("gone");
+    int ws8 = core_member_by_name(engine_core(bed.engine), "ws8");
+    assert_string_equal(engine_drain(bed.engine, ws8)->text, "fan");
+    assert_string_equal(engine_drain(bed.engine, ws8)->by, "carol");
+    assert_string_equal(last_host("ws8")->drain.text, "fan");
+    assert_true(last_host("ws8")->row.drained);
+    assert_false(core_host(engine_core(bed.engine), core_host_by_name(engine_core(bed.engine), "ws9"))->drained);
+    int gone = core_member_by_name(engine_core(bed.engine), "gone");
+    assert_string_equal(engine_drain(bed.engine, gone)->text, "disk");
+}
+
 /* The same of a job that was running there, and goes back into the queue. */
 static void test_no_name_left_requeue(void **state)
 {
@@ -186,8 +234,9 @@ static void test_names_of_submission(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_no_name_left), TEST(test_no_name_left_requeue), TEST(test_host_retired),
-        TEST(test_host_joined),  TEST(test_some_names_left),      TEST(test_names_of_submission),
+        TEST(test_host_drained_before), TEST(test_no_name_left), TEST(test_no_name_left_requeue),
+        TEST(test_host_retired),        TEST(test_host_joined),  TEST(test_some_names_left),
+        TEST(test_names_of_submission),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
