@@ -121,7 +121,7 @@ int store_file_log_pages(const char *path)
     return pages > STORE_LOG_PAGES ? STORE_LOG_PAGES : pages < STORE_LOG_PAGES_MIN ? STORE_LOG_PAGES_MIN : (int)pages;
 }
 
-void store_file_note(const struct store_file *file)
+static void note(const struct store_file *file)
 {
     char text[40];
     int size = snprintf(text, sizeof(text), "commits %020" PRIu64 "\n", file->commits);
@@ -129,8 +129,14 @@ void store_file_note(const struct store_file *file)
     (void)right;
 }
 
+void store_file_note(const struct store_file *file)
+{
+    note(file);
+    (void)fsync(file->lock - 1);
+}
+
 void store_file_committed(struct store_file *file)
 {
     file->commits++;
-    store_file_note(file);
+    note(file);
 }

@@ -31,7 +31,8 @@ int store_file_check(const char *path, struct store_file *file, sqlite3 *db, str
 /* The most pages that the log (-wal) may have before it is put into the store: a quarter of what it can have on its
  * file system, but at least STORE_LOG_PAGES_MIN and at most STORE_LOG_PAGES. */
 int store_file_log_pages(const char *path);
-/* The lock file knows how many commits there are. What cannot be noted is not missed either. */
+/* The lock file knows how many commits there are, on disk: an empty one after a power cut would leave out ids. What
+ * cannot be noted is not missed either. */
 void store_file_note(const struct store_file *file);
 /* Another commit, with number commits + 1, is on disk. */
 void store_file_committed(struct store_file *file);
