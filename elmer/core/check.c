@@ -407,7 +407,8 @@ static int check_hosts(const struct check *check)
         }
         if (node_linked(&core->hosts[h]->in_retiring) != (host->retired && !core_host_gone(core, h)))
             return broken(check, "%s is retired, and nobody looks when it is gone, or the other way round", host->name);
-        if (host->row.up != (host->state != CORE_HOST_DOWN) || host->row.drained != host->drained)
+        if (host->row.up != (host->state != CORE_HOST_DOWN) || host->row.drained != host->drained ||
+            host->row.joined != (host->joined && !host->retired))
             return broken(check, "%s: its row says something else", host->name);
         if (host->applied > host->generation)
             return broken(check, "%s has confirmed an order that was not sent", host->name);

@@ -74,7 +74,7 @@ static void set_retired(struct core *core, struct host *host, bool retired)
     configure_watch(core, host);
 }
 
-static void set_joined(struct core *core, struct host *host, bool joined)
+void configure_joined(struct core *core, struct host *host, bool joined)
 {
     host_take_out(core, host);
     host->info.joined = joined;
@@ -98,7 +98,7 @@ int configure_add(struct core *core, const struct event *event)
     host = core->hosts[index];
     if (host->info.retired)
         set_retired(core, host, false);
-    set_joined(core, host, event->u.add.joined);
+    configure_joined(core, host, event->u.add.joined);
     if (ncpus > 0 && !host->info.known && host->configured_cpus == 0)
         core_expect_cpus(core, index, ncpus);
     queue_changed_supply(core);

@@ -371,6 +371,7 @@ bool options_valid(const struct core_options *options);
 int configure(struct core *core, const struct event *event);
 int configure_add(struct core *core, const struct event *event);
 int configure_retire(struct core *core, const struct event *event);
+void configure_joined(struct core *core, struct host *host, bool joined); /* or it is configured */
 void configure_watch(struct core *core,
                      struct host *host); /* it may have something; if it is retired HOST_GONE follows */
 

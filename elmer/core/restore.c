@@ -18,15 +18,16 @@ static bool takes_hosts(const struct core *core)
 
 int core_restore_host_row(struct core *core, const char *name, const struct core_host_row *saved, int64_t now_ms)
 {
-    struct core_host_row row = *saved;
     int index = core_host_by_name(core, name), code;
+    bool configured = index >= 0;
 
-    row.joined = index < 0;
-    if (index < 0 && saved->joined && takes_hosts(core))
+    if (!configured && saved->joined && takes_hosts(core))
         index = core_add_host(core, name);
     if (index < 0)
         return -ENOENT;
-    code = core_restore_host(core, index, &row, now_ms);
+    code = core_restore_host(core, index, saved, now_ms);
+    if (code == 0 && configured && saved->joined)
+        configure_joined(core, core->hosts[index], false); /* its row is to say so, too */
     return code == 0 ? index : code;
 }
 

@@ -16,8 +16,9 @@ void core_set_next(struct core *core, uint64_t next_job, uint64_t next_allocatio
  * come back one by one. Returns 0 or -EINVAL. */
 int core_restore_host(struct core *core, int host, const struct core_host_row *saved, int64_t now_ms);
 /* The same by its name. One that is known is configured, and a host of the cluster for that reason, whatever its row
- * says; one that is not and had joined is added, where hosts may join. Returns its index, or -EINVAL, or -ENOENT: it is
- * no host of the cluster, and its row stays as it is for the time when it is one again. */
+ * says (which is written again if it had joined, so that it is none when it is taken out); one that is not and had
+ * joined is added, where hosts may join. Returns its index, or -EINVAL, or -ENOENT: it is no host of the cluster, and
+ * its row stays as it is for the time when it is one again. */
 int core_restore_host_row(struct core *core, const char *name, const struct core_host_row *saved, int64_t now_ms);
 void core_restore_retired(struct core *core, int host); /* one just added is none of the cluster, but may have jobs */
 /* A saved job has this host in its cluster; after all rows of hosts, before the first job. Returns whether it was added

@@ -75,11 +75,16 @@ static void on_removed(const struct engine_wait *wait)
 }
 
 /* One that the configuration does not name is a host because it has joined. */
-static void retire_joined(struct requests *requests, int index)
+static bool is_joined(const struct requests *requests, const char *host)
+{
+    int index = core_member_by_name(engine_core(requests->room.engine), host);
+    return index >= 0 && core_host(engine_core(requests->room.engine), index)->joined;
+}
+
+static void retire(struct requests *requests, int index)
 {
     struct event event = {.type = EVENT_HOST_RETIRE, .host = index};
-    if (core_host(engine_core(requests->room.engine), index)->joined)
-        engine_event(requests->room.engine, &event);
+    engine_event(requests->room.engine, &event);
 }
 
 void admin_remove_host(struct request *request)
@@ -93,7 +98,7 @@ void admin_remove_host(struct request *request)
         request_error(
             request, WIRE_CODE_REFUSED,
             "%s is the queue host: its rsd has no certificate; stop it, or take the host out of \"hosts = ...\"", host);
-    } else if (!membership_revoke(requests->membership, host)) {
+    } else if (!membership_revoke(requests->membership, host) && !is_joined(requests, host)) {
         request_error(request, WIRE_CODE_REFUSED, "%s%s", host,
                       index < 0 ? " is no host of the cluster" : " has no certificate: there is nothing to revoke");
     } else {
@@ -107,8 +112,8 @@ void admin_remove_host(struct request *request)
             hosts_cut_off(requests->hosts, index, lost,
                           "this host was removed from the cluster by an administrator, and its certificate revoked: "
                           "join again with a new token of `eadmin token` if it is to come back");
-        if (index >= 0)
-            retire_joined(requests, index);
+        if (is_joined(requests, host))
+            retire(requests, index);
         request->holder = HOLDER_CORE;
         struct engine_wait wait = {
             .run = on_removed, .owner = requests, .urgency = ENGINE_ANSWER, .number = request->number, .host = -1};

@@ -56,6 +56,10 @@ static void test_restore_host_row(void **state)
             assert_true(core_host(f.core, 2)->drained);
             assert_int_equal(core_host(f.core, 2)->state, CORE_HOST_AWAITED);
         }
+        fixture_step(&f, (struct event){.type = EVENT_TICK});
+        assert_int_equal(fixture_count(&f, ACTION_PERSIST_HOST), 1); /* taken out later, it is none */
+        assert_int_equal(fixture_find(&f, ACTION_PERSIST_HOST, -1)->host, 0);
+        assert_false(core_host(f.core, 0)->row.joined);
         fixture_fini(&f);
     }
 }

@@ -232,11 +232,29 @@ static void test_log(void **state)
     assert_string_equal(heard_error(link, "the log cannot be read: the disk is broken"), WIRE_CODE_UNAVAILABLE);
 }
 
+/* A host that has joined, and whose certificate a crash or a restored store has cost, can be removed all the same. */
+static void test_removed(void **state)
+{
+    struct wire_message remove = {.type = WIRE_remove_host, .id = 3, .u.remove_host = {.host = "ws2"}};
+    (void)state;
+    fake_engine.hosts[WS2].joined = true;
+    int root = bed_client(ROOT);
+    say(root, &remove);
+    assert_int_equal(fake_event(EVENT_HOST_RETIRE)->host, WS2);
+    assert_non_null(strstr(heard(root, WIRE_done)->u.done.text, "host ws2 is removed"));
+    assert_string_equal(fake_engine.decision.what, "removed");
+    assert_int_equal(fake_hosts.cut_off, WS2);
+    fake_engine.hosts[WS2].retired = true;
+    say(root, &remove);
+    heard_error(root, "ws2 has no certificate");
+    fake_no_event();
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
-    const struct CMUnitTest tests[] = {TEST(test_own),   TEST(test_other), TEST(test_words),
-                                       TEST(test_drain), TEST(test_sudo),  TEST(test_reason),
-                                       TEST(test_set),   TEST(test_note),  TEST(test_log)};
+    const struct CMUnitTest tests[] = {TEST(test_own),     TEST(test_other),  TEST(test_words), TEST(test_drain),
+                                       TEST(test_sudo),    TEST(test_reason), TEST(test_set),   TEST(test_note),
+                                       TEST(test_removed), TEST(test_log)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
