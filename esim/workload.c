@@ -32,8 +32,8 @@ static bool parse_intervals(struct workload *w, const char *text)
     int end = -1;
 
     if (text[strspn(text, "P[],=. 0123456789")] != '\0' || /* no 0x1p-1 */
-        sscanf(text, "P[%5u,%5u]=%lf P[%5u,%5u]=%lf%n", &w->low[0], &w->high[0], &w->probability, &w->low[1], &w->high[1],
-               &rest, &end) != 6 ||
+        sscanf(text, "P[%5u,%5u]=%lf P[%5u,%5u]=%lf%n", &w->low[0], &w->high[0], &w->probability, &w->low[1],
+               &w->high[1], &rest, &end) != 6 ||
         end != (int)strlen(text))
         return false;
     w->shape = SHAPE_INTERVALS;
