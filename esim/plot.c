@@ -136,26 +136,39 @@ static void draw_point(FILE *out, const struct field *f, size_t i, const char *c
     svg_dot(out, x, place_y(f, e.mean), 3, color, r->steady);
 }
 
+/* The values of a list may be in any order: the place of the one that comes after this one from the left, or first. */
+static size_t next_value(const struct plan *plan, const size_t *last)
+{
+    size_t count = plan->count / plan->compared, found = count;
+
+    for (size_t i = 0; i < count; i++)
+        if ((!last || plan->at[i] > plan->at[*last] || (plan->at[i] == plan->at[*last] && i > *last)) &&
+            (found == count || plan->at[i] < plan->at[found]))
+            found = i;
+    return found;
+}
+
 /* Up to the upper edge, where the next point is beyond. */
 static void draw_curve(FILE *out, const struct field *f, size_t which)
 {
     const struct plan *plan = f->plan;
     const char *color = colors[which % COLORS];
     double *points = mem_array(2 * plan->count + 2, sizeof(*points));
-    size_t count = 0;
+    size_t count = 0, last = 0, at = next_value(plan, NULL);
     bool beyond = false;
 
-    for (size_t i = which; i < plan->count && !beyond; i += plan->compared) {
-        double x = plan->at[i / plan->compared], y = f->value(&plan->results[i]).mean;
-        if (!plan->results[i].done)
+    for (; at < plan->count / plan->compared && !beyond; last = at, at = next_value(plan, &last)) {
+        const struct result *result = &plan->results[at * plan->compared + which],
+                            *before = &plan->results[last * plan->compared + which];
+        double x = plan->at[at], y = f->value(result).mean;
+        if (!result->done)
             continue;
         beyond = y > f->y_max;
         if (beyond && count > 0) {
-            double before_x = plan->at[i / plan->compared - 1];
-            double before_y = f->value(&plan->results[i - plan->compared]).mean;
+            double before_x = plan->at[last], before_y = f->value(before).mean;
             x = before_x + (x - before_x) * (f->y_max - before_y) / (y - before_y);
         }
-        if (beyond && (count == 0 || !plan->results[i - plan->compared].done))
+        if (beyond && (count == 0 || !before->done))
             break;
         points[2 * count] = place_x(f, x);
         points[2 * count++ + 1] = place_y(f, y);

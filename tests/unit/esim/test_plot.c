@@ -118,6 +118,22 @@ static void test_curves(void **state)
     plan_fini(&plan);
 }
 
+/* A curve goes from the left to the right, in whatever order the values were said. */
+static void test_any_order(void **state)
+{
+    struct plan plan = plan_of("load=1,0.2,0.6", NULL);
+    double x[3];
+
+    (void)state;
+    draw(&plan);
+    assert_int_equal(count("<polyline"), 2);
+    assert_int_equal(
+        sscanf(strstr(strstr(picture, "<polyline"), "points=\""), "points=\" %lf,%*f %lf,%*f %lf", &x[0], &x[1], &x[2]),
+        3);
+    assert_true(x[0] < x[1] && x[1] < x[2]);
+    plan_fini(&plan);
+}
+
 /* What is not steady does not say how far the axis goes. */
 static void test_beyond(void **state)
 {
@@ -184,10 +200,8 @@ static void test_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_curves),
-        cmocka_unit_test(test_beyond),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_curves), cmocka_unit_test(test_any_order), cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_words),  cmocka_unit_test(test_fit),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
