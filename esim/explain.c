@@ -28,6 +28,13 @@ static void describe_request(struct core *core, const struct core_job *job, char
         snprintf(text, size, "%u processor%s", job->nprocs, job->nprocs == 1 ? "" : "s");
 }
 
+/* Processors that are not full, of hosts that have not the memory for it, or no room for as many of its processors. */
+static const char *describe_beyond(const struct core_survey *survey, char *text, size_t size)
+{
+    snprintf(text, size, ", %u on hosts without room for it (memory, processors per host)", survey->beyond);
+    return survey->beyond > 0 ? text : "";
+}
+
 void explain_ended(struct explain *explain, int64_t ms, const struct sim_job *job)
 {
     if (explain->id != 0)
@@ -40,15 +47,15 @@ static bool describe(const struct explain *explain, struct core *core, char *tex
 {
     const struct core_job *job = core_job(core, explain->id);
     struct core_survey survey;
-    char request[80];
+    char request[80], beyond[100];
 
     if (!job || job->state != JOB_QUEUED) {
         snprintf(text, size, "%s", "");
     } else if (core_survey(core, job->id, &survey)) {
         describe_request(core, job, request, sizeof(request));
-        snprintf(text, size, "is the first; %s has no place for %s: of %u up %u are full, %u busy, %u not measured",
-                 core_allocator_name(survey.allocator), request, survey.up, survey.full, survey.busy,
-                 survey.unmeasured);
+        snprintf(text, size, "is the first; %s has no place for %s: of %u up %u are full, %u busy, %u not measured%s",
+                 core_allocator_name(survey.allocator), request, survey.up, survey.full, survey.busy, survey.unmeasured,
+                 describe_beyond(&survey, beyond, sizeof(beyond)));
         return true;
     } else {
         snprintf(text, size, "waits (%s), %u job%s ahead", reason_name(job->reason), job->ahead,

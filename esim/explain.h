@@ -12,7 +12,7 @@ struct explain {
     uint64_t number; /* of the job; 0: none */
     uint64_t id;     /* the core's, while it is told of; 0: not yet, or no more */
     bool seen;
-    char last[200];
+    char last[300];
     char ended[100]; /* the end of another job, which is told if it changes something for this one */
 };
 

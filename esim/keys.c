@@ -355,6 +355,10 @@ static const char *idle_option(const struct config *c)
                                         : "period: that is for the model shared";
     if (c->threshold_said && c->world.core.allocator != ALLOCATOR_V2 && !varied(c, "allocator"))
         return "threshold: that is for the allocator v2";
+    if (c->workload.memory_bytes > 0 && c->world.memory_bytes == 0 && !varied(c, "memory"))
+        return "job-memory: this needs memory, what each host has of it";
+    if (drawn && c->world.memory_bytes > 0 && c->workload.memory_bytes == 0 && !varied(c, "job-memory"))
+        return "memory: jobs that are drawn ask for none without job-memory";
     if (c->feedback_said && !c->trace)
         return "feedback: jobs that follow others are those of a trace";
     if (c->precision_said && !drawn)

@@ -204,6 +204,9 @@ says 0 '794.000 s: job 8 starts on 114 processors, the first is h0:' --trace "$t
 says 2 '--explain is for one simulation' --trace "$trace" --explain 8 --compare allocator=v1,pack
 says 2 '--explain is for one simulation' --trace "$trace" --sweep explain=1..3
 says 2 'cannot be understood' --workload 'procs [1,4294967300]' # it was 4
+says 2 'job-memory: this needs memory' --job-memory 1G "${jobs[@]}"
+says 2 'memory: jobs that are drawn ask for none' --memory 8G "${jobs[@]}"
+says 0 'on hosts without room for it (memory' --hosts 4 --cpus 2 --memory 8G --job-memory 5G --workload 'procs [1,4]' --load 4 --jobs 60 --explain 20
 n=$((n + 1))
 if esim/esim --trace "$trace" --explain 8 --json 2>/dev/null | python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]'; then
     echo "ok $n - what is explained is not among the lines of JSON"
