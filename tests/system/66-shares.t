@@ -58,6 +58,32 @@ print("ok" if later <= bound else "too much", f"first {first / wall:.1%} later {
     like "$1, and below it $4: ${verdict#* }" "$verdict" '^ok '
 }
 
+# In an emulated machine it takes 0.1 ms from a timer until its thread runs, and by the kernel's account that is time of whoever is there,
+# with a later job or without: 0.8 % of a first one that waits 500 times in 5 s. So there the promise itself is asked: the first waits no
+# longer for the CPU than while the later one stands still, before and after, but for what the kernel keeps.
+waits_as_alone() { # NAME-OF-FIRST FIRST NAME-OF-LATER LATER
+    local alone beside again verdict
+    signal STOP "$4"
+    alone=$(usage "$2" "$4")
+    signal CONT "$4"
+    beside=$(usage "$2" "$4")
+    signal STOP "$4"
+    again=$(usage "$2" "$4")
+    verdict=$(python3 -c '
+import sys
+def window(text):
+    figures = [float(x) for x in text.split()]
+    a, kept, b = figures[:4], figures[4] / 1e6, figures[5:]
+    wall = b[3] - a[3]
+    return wall, *((y - x) / 1e6 / wall for x, y in zip(a[:2], b[:2])), (b[2] - a[2]) / 1e9 / wall, kept / wall
+alone, beside, again = map(window, sys.argv[1:])
+wall, first, later, waited, kept = beside
+most = (alone[3] + again[3]) / 2 + abs(alone[3] - again[3]) + kept + 0.02 / wall
+print("ok" if waited <= most else "too much", f"first {first:.1%} later {later:.1%} of {wall:.2f} s; the first waits {waited:.1%}, without the later one {alone[3]:.1%} and {again[3]:.1%}, at most {most:.1%}; the kernel kept {kept:.1%}")
+' "$alone" "$beside" "$again")
+    like "$1, and below it $3: ${verdict#* }" "$verdict" '^ok '
+}
+
 below() { # NAME FIRST WAITS COUNT KIND..: a later job of each kind
     local name=$1 first=$2 waits=$3 count=$4 what later
     shift 4
@@ -69,7 +95,11 @@ below() { # NAME FIRST WAITS COUNT KIND..: a later job of each kind
         is "$name: job $later is below it" "$(field "$later" 'j["level"]')" 1
         ok "$name: job $later has $count $what" has_threads_within 10 "$later" "$count"
         signal CONT "$first"
-        shares "$name" "$first" "$waits" "$count $what" "$later"
+        if [ "$LAB" = vm ] && [ -n "$waits" ]; then
+            waits_as_alone "$name" "$first" "$count $what" "$later"
+        else
+            shares "$name" "$first" "$waits" "$count $what" "$later"
+        fi
         signal STOP "$first"
         as bob 1 ekill "$later" >/dev/null 2>&1
         wait_for 20 "$name: job $later ends" over "$later"
