@@ -3,6 +3,7 @@
  * without harm. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,9 +70,19 @@ static void read_warrant(const char *text)
     FUZZ_CHECK(warrant_check_chain(&warrant, &nobody) != TICKET_GOOD, "a warrant that nobody has signed");
 }
 
+/* What stands behind the ticket of an array: /TASK, and for one with a line /PROOF. */
+static void encode_task(const struct ticket *t, char *out, size_t size)
+{
+    char proof[2 * sizeof(t->proof) + 1];
+
+    hex_write(t->proof[0], (size_t)t->nproof * TREE_DIGEST_BYTES, proof);
+    if (t->task > 0)
+        snprintf(out, size, "/%u%s%s", t->task, t->nproof > 0 ? "/" : "", t->nproof > 0 ? proof : "");
+}
+
 static void read_text(const char *text, struct input *input)
 {
-    char again[TICKET_TEXT_MAX + 1];
+    char again[TICKET_TEXT_MAX + 2 * sizeof(ticket.proof) + 20];
     enum ticket_refusal why = ticket_decode(text, &ticket);
 
     read_warrant(text);
@@ -79,6 +90,7 @@ static void read_text(const char *text, struct input *input)
     if (why != TICKET_GOOD)
         return;
     ticket_encode(&ticket, again);
+    encode_task(&ticket, again + strlen(again), sizeof(again) - strlen(again));
     FUZZ_CHECK(strcmp(text, again) == 0, "two texts of one ticket");
     FUZZ_CHECK(str_valid_hostname(ticket.host) && str_valid_utf8(ticket.user, strlen(ticket.user)), "texts");
     judge(input);
