@@ -96,7 +96,9 @@ static int last_message(void)
         while (ioctl(3, SIOCOUTQ, &unread) == 0 && unread > 0)
             poll(NULL, 0, 1);
     }
-    return write(3, frame + at, size - at) == (ssize_t)(size - at) ? 7 : 1;
+    at += write(3, frame + at, size - at) == (ssize_t)(size - at) ? size - at : 0;
+    free(frame);
+    return at == size ? 7 : 1;
 }
 
 static _Noreturn void stop_and_go(void)
