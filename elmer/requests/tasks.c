@@ -75,6 +75,29 @@ static bool fill(struct request *request, const char *text, struct core_range *r
     return false;
 }
 
+/* That so many more tasks become jobs of their own; which are these, and what else could be done. */
+static bool has_room(struct request *request, const struct engine_job *job, uint64_t more, size_t more_bytes,
+                     const char *which, const char *instead)
+{
+    const struct requests_settings *s = request->requests->settings;
+    struct engine *engine = request->requests->room.engine;
+    uint64_t queued = core_user(engine_core(engine), request->uid).queued;
+    size_t bytes = jobs_bytes(engine_jobs(engine), request->uid) + more_bytes;
+    if (more && queued + more > (uint64_t)s->user_queued)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "user %s has %" PRIu64 " job%s in the queue and may have %" PRId64
+                      " (user_queued in elmer.conf), and each task that is %s becomes one more, here %" PRIu64 ": %s",
+                      job->user, queued, queued == 1 ? "" : "s", s->user_queued, which, more, instead);
+    else if (more && bytes > (size_t)s->user_memory << 20)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "the jobs of user %s would take %zu MiB of elmer's memory with %" PRIu64
+                      " tasks as jobs of their own, and may take %" PRId64 " (user_memory in elmer.conf): %s",
+                      job->user, bytes >> 20, more, s->user_memory, instead);
+    else
+        return true;
+    return false;
+}
+
 struct splits {
     struct engine *engine;
     uint64_t more;
@@ -93,59 +116,28 @@ static void add_split(void *data, uint64_t array, uint64_t tasks)
 static bool may_move(struct request *request, const struct event *event)
 {
     struct engine *engine = request->requests->room.engine;
-    const struct requests_settings *s = request->requests->settings;
     const struct engine_job *job = engine_job(engine, event->job);
     struct splits splits = {.engine = engine};
     if (request->admin || !job || job->uid != request->uid)
         return true;
     core_top_splits(engine_core(engine), event->job, event->u.by.tasks, event->u.by.ntasks, add_split, &splits);
-    uint64_t queued = core_user(engine_core(engine), request->uid).queued;
-    size_t bytes = jobs_bytes(engine_jobs(engine), request->uid) + splits.bytes;
-    if (splits.more && queued + splits.more > (uint64_t)s->user_queued)
-        request_error(request, WIRE_CODE_REFUSED,
-                      "user %s has %" PRIu64 " job%s in the queue and may have %" PRId64
-                      " (user_queued in elmer.conf), and each task that is moved, or leaves its array for what goes "
-                      "before it, becomes one more, here %" PRIu64 ": wait until some have started, or name fewer",
-                      job->user, queued, queued == 1 ? "" : "s", s->user_queued, splits.more);
-    else if (splits.more && bytes > (size_t)s->user_memory << 20)
-        request_error(request, WIRE_CODE_REFUSED,
-                      "the jobs of user %s would take %zu MiB of elmer's memory with %" PRIu64
-                      " tasks as jobs of their own, and may take %" PRId64
-                      " (user_memory in elmer.conf): wait until some have ended, or name fewer",
-                      job->user, bytes >> 20, splits.more, s->user_memory);
-    else
-        return true;
-    return false;
+    return has_room(request, job, splits.more, splits.bytes, "moved, or leaves its array for what goes before it,",
+                    "wait until some have started, or name fewer");
 }
 
 /* That these tasks become jobs of their own. Of others' arrays the core says that they are not his. */
 static bool may_split(struct request *request, const struct core_job *array, const struct core_range *ranges, int count)
 {
-    struct engine *engine = request->requests->room.engine;
-    const struct requests_settings *s = request->requests->settings;
-    const struct engine_job *job = engine_job(engine, array->id);
+    const struct engine_job *job = engine_job(request->requests->room.engine, array->id);
     bool splits = request->type == WIRE_hold || request->type == WIRE_release;
-    uint64_t more = 0, queued = core_user(engine_core(engine), request->uid).queued;
+    char instead[100];
+    uint64_t more = 0;
     if (!splits || request->admin || !job || job->uid != request->uid)
         return true;
     for (int i = 0; i < count; i++)
         more += core_range_waiting(array->gone, array->ngone, array->next_task, ranges[i]);
-    size_t bytes = jobs_bytes(engine_jobs(engine), request->uid) + more * jobs_task_bytes(job);
-    if (more && queued + more > (uint64_t)s->user_queued)
-        request_error(request, WIRE_CODE_REFUSED,
-                      "user %s has %" PRIu64 " job%s in the queue and may have %" PRId64
-                      " (user_queued in elmer.conf), and each task that is held or released alone becomes one "
-                      "more, here %" PRIu64 ": name fewer, or do it to all of array %" PRIu64 ", which is one job",
-                      job->user, queued, queued == 1 ? "" : "s", s->user_queued, more, array->id);
-    else if (more && bytes > (size_t)s->user_memory << 20)
-        request_error(request, WIRE_CODE_REFUSED,
-                      "the jobs of user %s would take %zu MiB of elmer's memory with %" PRIu64
-                      " tasks as jobs of their own, and may take %" PRId64
-                      " (user_memory in elmer.conf): name fewer, or do it to all of array %" PRIu64,
-                      job->user, bytes >> 20, more, s->user_memory, array->id);
-    else
-        return true;
-    return false;
+    snprintf(instead, sizeof(instead), "name fewer, or do it to all of array %" PRIu64 ", which is one job", array->id);
+    return has_room(request, job, more, more * jobs_task_bytes(job), "held or released alone", instead);
 }
 
 bool tasks_fill(struct request *request, struct event *event, struct core_range **ranges)
