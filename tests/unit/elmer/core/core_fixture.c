@@ -63,6 +63,21 @@ uint64_t fixture_submit(struct fixture *f, uint32_t nprocs, const int *hosts, in
     return answer->answer == ANSWER_OK ? answer->job : 0;
 }
 
+uint64_t fixture_submit_as(struct fixture *f, uint32_t uid, bool checked)
+{
+    struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1, .now_ms = f->now_ms};
+    uint64_t id = core_next_id(f->core);
+
+    event.u.submit.uid = uid;
+    event.u.submit.nprocs = 1;
+    if (checked)
+        fixture_step(f, event);
+    else
+        assert_int_equal(core_step(f->core, &event, &f->actions), 0);
+    actions_clear(&f->actions);
+    return id;
+}
+
 int fixture_up(struct fixture *f, int host, int ncpus, uint64_t generation, const struct core_holding *holdings, int n)
 {
     struct event event = {.type = EVENT_HOST_UP, .host = host};

@@ -18,6 +18,8 @@ void fixture_fini(struct fixture *f);
 int fixture_step(struct fixture *f, struct event event);
 /* The job's id, or 0 when it was refused. */
 uint64_t fixture_submit(struct fixture *f, uint32_t nprocs, const int *hosts, int nhosts, bool each);
+/* One processor, of this user; checked: the invariants, too, which takes long in a large queue. The job's id. */
+uint64_t fixture_submit_as(struct fixture *f, uint32_t uid, bool checked);
 int fixture_up(struct fixture *f, int host, int ncpus, uint64_t generation, const struct core_holding *holdings, int n);
 int fixture_client(struct fixture *f, enum event_type type, uint64_t job, uint32_t uid,
                    bool admin); /* returns the answer */

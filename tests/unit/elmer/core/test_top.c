@@ -17,21 +17,6 @@ struct seen {
     uint32_t uid, ahead;
 };
 
-static uint64_t submit(struct fixture *f, uint32_t uid, bool checked)
-{
-    struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1, .now_ms = f->now_ms};
-    uint64_t id = core_next_id(f->core);
-
-    event.u.submit.uid = uid;
-    event.u.submit.nprocs = 1;
-    if (checked)
-        fixture_step(f, event);
-    else
-        assert_int_equal(core_step(f->core, &event, &f->actions), 0);
-    actions_clear(&f->actions);
-    return id;
-}
-
 static int look(struct fixture *f, struct seen *seen)
 {
     const struct core_job *job;
@@ -84,7 +69,7 @@ static void test_permutation(void **state)
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false); /* it has never been up: all wait */
     for (int i = 0; i < JOBS; i++)
-        submit(&f, 1 + draw(&random, USERS), true);
+        fixture_submit_as(&f, 1 + draw(&random, USERS), true);
     for (int i = 0; i < STEPS; i++) {
         uint64_t id = 1 + draw(&random, JOBS);
         uint32_t uid = core_job(f.core, id)->uid;
@@ -108,7 +93,7 @@ static void test_who_may(void **state)
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, true);
     for (int i = 0; i < 3; i++)
-        jobs[i] = submit(&f, 5, true);
+        jobs[i] = fixture_submit_as(&f, 5, true);
     assert_int_equal(fixture_client(&f, EVENT_TOP, jobs[2], 6, false), ANSWER_NOT_PERMITTED);
     assert_int_equal(fixture_client(&f, EVENT_TOP, jobs[0], 5, false), ANSWER_WRONG_STATE); /* it has processors */
     assert_int_equal(fixture_client(&f, EVENT_TOP, 99, 5, false), ANSWER_NO_SUCH_JOB);
@@ -130,7 +115,7 @@ static void test_too_many(void **state)
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
     for (int i = 0; i < CORE_MAX_TOP + 2; i++)
-        last = submit(&f, 5, false);
+        last = fixture_submit_as(&f, 5, false);
     event.u.by.uid = 5;
     event.job = last;
     assert_int_equal(fixture_step(&f, event), 0);

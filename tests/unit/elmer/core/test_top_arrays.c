@@ -8,21 +8,6 @@
 
 static const int one[] = {1};
 
-static uint64_t submit(struct fixture *f, uint32_t uid, bool checked)
-{
-    struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1, .now_ms = f->now_ms};
-    uint64_t id = core_next_id(f->core);
-
-    event.u.submit.uid = uid;
-    event.u.submit.nprocs = 1;
-    if (checked)
-        fixture_step(f, event);
-    else
-        assert_int_equal(core_step(f->core, &event, &f->actions), 0);
-    actions_clear(&f->actions);
-    return id;
-}
-
 static uint64_t submit_array(struct fixture *f, uint32_t uid, uint32_t ntasks, bool requeue)
 {
     struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1, .now_ms = f->now_ms};
@@ -74,9 +59,9 @@ static void test_before_an_array(void **state)
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
     array = submit_array(&f, 5, 3, false);
-    other = submit(&f, 6, true);
-    own = submit(&f, 5, true);
-    later = submit(&f, 5, true);
+    other = fixture_submit_as(&f, 6, true);
+    own = fixture_submit_as(&f, 5, true);
+    later = fixture_submit_as(&f, 5, true);
     assert_int_equal(fixture_client(&f, EVENT_TOP, own, 5, false), ANSWER_OK);
     assert_int_equal(ahead(&f, own), 0);
     assert_int_equal(ahead(&f, array), 1); /* of which two wait */
@@ -102,8 +87,8 @@ static void test_array_past_others(void **state)
 
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
-    own = submit(&f, 5, true);
-    other = submit(&f, 6, true);
+    own = fixture_submit_as(&f, 5, true);
+    other = fixture_submit_as(&f, 6, true);
     array = submit_array(&f, 5, 3, true);
     assert_int_equal(fixture_client(&f, EVENT_TOP, array, 5, false), ANSWER_OK);
     assert_int_equal(ahead(&f, array + 1), 0);
@@ -125,8 +110,8 @@ static void test_array_past_many(void **state)
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
     for (int i = 0; i < 4; i++)
-        own[i] = submit(&f, 5, true);
-    other = submit(&f, 6, true);
+        own[i] = fixture_submit_as(&f, 5, true);
+    other = fixture_submit_as(&f, 6, true);
     array = submit_array(&f, 5, 2, false);
     assert_int_equal(fixture_client(&f, EVENT_TOP, array, 5, false), ANSWER_OK);
     assert_int_equal(ahead(&f, array + 1), 0);
@@ -148,8 +133,8 @@ static void test_tasks(void **state)
 
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
-    own = submit(&f, 5, true);
-    other = submit(&f, 6, true);
+    own = fixture_submit_as(&f, 5, true);
+    other = fixture_submit_as(&f, 6, true);
     array = submit_array(&f, 5, 10, false);
     assert_int_equal(top_tasks(&f, array, 3, 5, 5), ANSWER_OK);
     assert_int_equal(ahead(&f, array + 3), 0);
@@ -193,7 +178,7 @@ static void test_too_many_tasks(void **state)
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
     for (int i = 0; i < CORE_MAX_SPLIT + 1; i++)
-        submit(&f, 5, false);
+        fixture_submit_as(&f, 5, false);
     array = submit_array(&f, 5, CORE_MAX_SPLIT + 100, false);
     assert_int_equal(top_tasks(&f, array, 1, CORE_MAX_SPLIT + 1, 5), ANSWER_TOO_MANY);
     assert_int_equal(fixture_client(&f, EVENT_TOP, array, 5, false), ANSWER_TOO_MANY);
@@ -212,10 +197,10 @@ static void test_before_two_arrays(void **state)
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
     first = submit_array(&f, 5, 3, false);
-    between = submit(&f, 5, true);
+    between = fixture_submit_as(&f, 5, true);
     second = submit_array(&f, 5, 3, false);
-    other = submit(&f, 6, true);
-    own = submit(&f, 5, true);
+    other = fixture_submit_as(&f, 6, true);
+    own = fixture_submit_as(&f, 5, true);
     assert_int_equal(fixture_client(&f, EVENT_TOP, own, 5, false), ANSWER_OK);
     assert_int_equal(ahead(&f, own), 0);
     assert_int_equal(ahead(&f, first), 1);
@@ -240,7 +225,7 @@ static void test_past_too_many_arrays(void **state)
     for (int i = 0; i < ARRAYS; i++)
         arrays[i] = submit_array(&f, 5, 10, false);
     for (int i = 0; i < CORE_MAX_TOP - ARRAYS + 2; i++)
-        last = submit(&f, 5, false);
+        last = fixture_submit_as(&f, 5, false);
     event.u.by.uid = 5;
     event.job = last;
     assert_int_equal(fixture_step(&f, event), 0);
@@ -288,10 +273,10 @@ static void test_array_with_a_task_behind(void **state)
 
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
-    own = submit(&f, 5, true);
+    own = fixture_submit_as(&f, 5, true);
     array = submit_array(&f, 5, 3, false);
-    other = submit(&f, 6, true);
-    later = submit(&f, 5, true);
+    other = fixture_submit_as(&f, 6, true);
+    later = fixture_submit_as(&f, 5, true);
     assert_int_equal(fixture_client(&f, EVENT_TOP, later, 5, false), ANSWER_OK);
     assert_int_equal(fixture_client(&f, EVENT_CANCEL, later, 5, false), ANSWER_OK);
     assert_int_equal(ahead(&f, array + 3), 3);
@@ -314,9 +299,9 @@ static void test_behind_one_that_leaves(void **state)
     for (int alone = 0; alone <= 1; alone++) {
         fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
         for (int i = 0; i < 3; i++)
-            own[i] = submit(&f, 5, true);
+            own[i] = fixture_submit_as(&f, 5, true);
         array = submit_array(&f, 5, 5, false);
-        other = submit(&f, 6, true);
+        other = fixture_submit_as(&f, 6, true);
         assert_int_equal(fixture_client(&f, EVENT_TOP, array, 5, false), ANSWER_OK);
         assert_int_equal(core_job(f.core, own[0])->place, array + 5);
         assert_int_equal(core_job(f.core, own[2])->place, array + 5);
@@ -347,9 +332,9 @@ static void test_last_task_of_one_that_leaves(void **state)
 
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, true);
-    running = submit(&f, 6, true);
+    running = fixture_submit_as(&f, 6, true);
     for (int i = 0; i < 2; i++)
-        own[i] = submit(&f, 5, true);
+        own[i] = fixture_submit_as(&f, 5, true);
     array = submit_array(&f, 5, 3, true);
     assert_int_equal(fixture_client(&f, EVENT_TOP, array, 5, false), ANSWER_OK);
     for (uint64_t job = running; job != array + 3; job = job == running ? array + 1 : job + 1) {
@@ -372,7 +357,7 @@ static uint64_t moved_array(struct fixture *f, uint32_t ntasks, uint64_t *other,
     struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1, .now_ms = f->now_ms};
     uint64_t array;
 
-    after.job = submit(f, 5, true);
+    after.job = fixture_submit_as(f, 5, true);
     array = core_next_id(f->core);
     event.u.submit.uid = 5;
     event.u.submit.nprocs = 1;
@@ -380,8 +365,8 @@ static uint64_t moved_array(struct fixture *f, uint32_t ntasks, uint64_t *other,
     event.u.submit.after = &after;
     event.u.submit.nafter = 1;
     assert_int_equal(fixture_step(f, event), 0);
-    *other = submit(f, 6, true);
-    *later = submit(f, 5, true);
+    *other = fixture_submit_as(f, 6, true);
+    *later = fixture_submit_as(f, 5, true);
     assert_int_equal(fixture_client(f, EVENT_TOP, *later, 5, false), ANSWER_OK);
     assert_int_equal(fixture_client(f, EVENT_CANCEL, after.job, 5, false), ANSWER_OK);
     assert_int_equal(core_job(f->core, array)->place, *later);
@@ -397,7 +382,7 @@ static void test_before_a_moved_array(void **state)
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
     array = moved_array(&f, 3, &other, &own);
-    last = submit(&f, 5, true);
+    last = fixture_submit_as(&f, 5, true);
     assert_int_equal(fixture_client(&f, EVENT_TOP, last, 5, false), ANSWER_OK);
     assert_int_equal(ahead(&f, last), 0);
     assert_int_equal(ahead(&f, other), 1);
@@ -417,7 +402,7 @@ static void test_before_a_task_of_a_moved_array(void **state)
     fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
     array = moved_array(&f, 3, &other, &own);
     to_task(&f, EVENT_HOLD, array, 1, 5);
-    last = submit(&f, 5, true);
+    last = fixture_submit_as(&f, 5, true);
     assert_int_equal(fixture_client(&f, EVENT_TOP, last, 5, false), ANSWER_OK);
     assert_int_equal(ahead(&f, last), 0);
     assert_int_equal(ahead(&f, other), 1);
