@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +113,7 @@ static void *on_accept(struct link *link, void *data)
     return data;
 }
 
-static void be_elmer(const char *server)
+static void be_elmer(const char *server, int ready)
 {
     static const struct link_callbacks callbacks = {.on_message = on_message, .on_close = on_close};
     struct link_options options = {
@@ -126,6 +127,8 @@ static void be_elmer(const char *server)
         listener_create(&loop, "127.0.0.1:0", 0, 8, &options, &callbacks, on_accept, &loop, &listener, &err) < 0)
         _exit(1);
     shared->port = (int)listener_port(listener);
+    if (write(ready, "", 1) != 1)
+        _exit(1);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     _exit(0);
 }
@@ -134,7 +137,7 @@ static void begin_elmer(void)
 {
     char server[96], *key = NULL, *request = NULL, *certificate;
     struct err err = ERR_INIT;
-    int fd;
+    int fd, ready[2];
 
     snprintf(server, sizeof(server), "%s/server", dir);
     assert_true(pki_ca_create("CA", time(NULL) - DAY_S, time(NULL) + DAY_S, &ca_key, &ca, &err) == 0 &&
@@ -147,11 +150,13 @@ static void begin_elmer(void)
     pki_key_free(key);
     free(request);
     free(certificate);
+    assert_int_equal(pipe(ready), 0);
     elmer = fork();
     if (elmer == 0)
-        be_elmer(server);
-    for (int i = 0; i < 1000 && shared->port == 0; i++)
-        usleep(10000);
+        be_elmer(server, ready[1]);
+    close(ready[1]);
+    assert_int_equal(poll(&(struct pollfd){.fd = ready[0], .events = POLLIN}, 1, 10000), 1);
+    close(ready[0]);
     assert_true(elmer > 0 && shared->port > 0);
 }
 
