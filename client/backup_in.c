@@ -28,11 +28,15 @@ static bool is_word(const char *word)
            strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == length;
 }
 
+/* As elmer reads them, but for what an administrator cannot see, and what sha256sum(1) writes in another way. */
 static bool is_fragment(const char *name)
 {
     size_t length = strlen(name);
 
-    return is_word(name) && length > 5 && strcmp(name + length - 5, ".conf") == 0;
+    for (const char *at = name; *at; at++)
+        if (*at < ' ' || *at > '~' || *at == '/' || *at == '\\')
+            return false;
+    return length <= PART_MAX && name[0] != '.' && length > 5 && strcmp(name + length - 5, ".conf") == 0;
 }
 
 bool backup_name_good(const char *name)

@@ -129,9 +129,10 @@ int backup_out_add(struct backup_out *out, const char *name, int from, struct er
     int result = one_more(out, err);
 
     if (result == 0 && !backup_name_good(name))
-        result = err_set(
-            err, -EINVAL,
-            "a file of the name %s does not go into a backup: letters, digits, '-', '_' and '.', at most 64", name);
+        result = err_set(err, -EINVAL,
+                         "a file of the name %s does not go into a backup: give it one of at most 64 characters of "
+                         "ASCII without '\\'",
+                         name);
     if (result == 0)
         result = put_bytes(out, name, from, &size, err);
     if (result == 0)

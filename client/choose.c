@@ -82,6 +82,27 @@ static bool can_be(const struct choice *choice, const struct elmer_job *job)
                            : strcmp(job->state, "running") == 0 || strcmp(job->state, "starting") == 0;
 }
 
+/* Who ends the tasks that run means the array: elmer would start the next ones in their place. A signal is for those
+ * that run. */
+static uint64_t meant(const struct choice *choice, const struct elmer_job *job)
+{
+    return job->array && !choice->waiting && !choice->signal ? job->array : job->id;
+}
+
+static void add_chosen(struct choice *choice, const struct elmer_jobs *jobs)
+{
+    uint64_t last = 0;
+
+    for (size_t i = 0; i < jobs->count; i++) {
+        uint64_t id = meant(choice, &jobs->items[i]);
+
+        if (!can_be(choice, &jobs->items[i]) || id == last) /* the tasks of an array stand together */
+            continue;
+        add(choice, must(str_format("%" PRIu64, id)));
+        last = id;
+    }
+}
+
 static int ask_elmer(struct choice *choice, struct wanted *wanted)
 {
     struct elmer_error error = {{0}};
@@ -96,9 +117,7 @@ static int ask_elmer(struct choice *choice, struct wanted *wanted)
     if (result != ELMER_OK)
         return say_result(result, &error);
     elmer_jobs_keep(jobs, filter_keeps, &wanted->filter);
-    for (size_t i = 0; i < jobs->count; i++)
-        if (can_be(choice, &jobs->items[i]))
-            add(choice, must(str_format("%" PRIu64, jobs->items[i].id)));
+    add_chosen(choice, jobs);
     elmer_jobs_free(jobs);
     return -1;
 }

@@ -57,9 +57,15 @@ void config_date(long long seconds, char text[16]);
 
 /* ---- the daemons ---- */
 
+/* Does an elmer serve that socket here? Of which user it is. */
+bool config_elmer_runs(const char *socket_path, uid_t *user);
+/* Who listens at the address of elmer.conf, where that or part of it can be had once only; elmer: its user. Returns an
+ * enum config_listens, or a negative errno with a sentence: the name stands for no address of a host. */
+enum config_listens { LISTENS_NOBODY, LISTENS_ELMER, LISTENS_OTHER };
+int config_who_listens(const char *listen, uid_t elmer, struct err *err);
 /* Tries whether elmer could listen there, as the present user. NULL: yes, also where the elmer of that socket does
  * already; or why not, and what to do, malloc'd. */
-char *config_try_listen(const char *listen, const char *socket);
+char *config_try_listen(const char *listen, const char *socket_path);
 
 /* Prints all problems, or the line that all is well. user: that the daemon runs as, NULL: as usual. Returns the exit
  * code. */

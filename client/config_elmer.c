@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "client/common.h"
@@ -32,19 +30,6 @@ struct work {
 };
 
 /* ---- the address ---- */
-
-static bool elmer_runs(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool runs;
-
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-    runs = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
-    if (fd >= 0)
-        close(fd);
-    return runs;
-}
 
 /* Names of other hosts than elmer's own, for a sentence; NULL: there are none. */
 static char *others(const struct settings *settings)
@@ -112,25 +97,6 @@ static bool check_name_of_listen(struct config_check *check, const char *listen,
                        "for all addresses",
                        peers, address->port);
     return !peers;
-}
-
-char *config_try_listen(const char *listen, const char *socket)
-{
-    struct err err = ERR_INIT;
-    int fd, result = address_bind(listen, 0, &fd, &err);
-
-    if (result == 0) {
-        close(fd);
-        return NULL;
-    }
-    if (result == -EADDRINUSE && elmer_runs(socket))
-        return NULL; /* it is elmer's own */
-    return must(str_format("%s; %s", err.text,
-                           result == -EADDRINUSE
-                               ? "another program has it: ss -ltnp says which; stop it, or take another port"
-                           : result == -EADDRNOTAVAIL ? "it is no address of this host: ip address shows those that are"
-                           : result == -EACCES        ? "take a port above 1023, such as 7110"
-                                                      : "choose another address"));
 }
 
 static void try_to_bind(struct config_check *check, const struct settings *settings)

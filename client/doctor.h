@@ -33,6 +33,9 @@ int findings_code(const struct findings *findings);
 
 /* What this machine knows of the name of a host (own: it is this machine's). */
 void doctor_judge_name(struct findings *findings, const char *host, bool own);
+/* Who has the address for the hosts' links, where the elmer of that socket runs here; else nothing. listen may be NULL.
+ */
+void doctor_judge_listen(struct findings *findings, const char *listen, const char *socket_path);
 /* Bytes of a file system and what is free of them. */
 void doctor_judge_disk(struct findings *findings, const char *host, const char *check, const char *path, uint64_t free,
                        uint64_t size);
@@ -71,7 +74,6 @@ void doctor_judge_trial(struct findings *findings, const char *where, const char
  * or mpiexec, where these are there. They are of whoever calls it, who is not root. */
 struct doctor_host {
     const char *name;
-    size_t processors;
     const char *version; /* of the rsd that runs there; "": not known */
 };
 void doctor_try(struct findings *findings, struct elmer *elmer, const struct doctor_host *hosts, size_t count);

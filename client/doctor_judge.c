@@ -50,6 +50,32 @@ void doctor_judge_name(struct findings *findings, const char *host, bool own)
                     "is %s here, which is this host itself: write its own address into /etc/hosts", text);
 }
 
+/* ---- elmer's address ---- */
+
+void doctor_judge_listen(struct findings *findings, const char *listen, const char *socket_path)
+{
+    struct err err = ERR_INIT;
+    uid_t elmer;
+    int who;
+
+    if (!listen || !config_elmer_runs(socket_path, &elmer))
+        return;
+    who = config_who_listens(listen, elmer, &err);
+    if (who == LISTENS_ELMER)
+        finding_add(findings, FINDING_GOOD, "", "listen", "elmer listens on %s", listen);
+    else if (who == LISTENS_OTHER)
+        finding_add(
+            findings, FINDING_BAD, "", "listen",
+            "another program has %s, so other hosts cannot link: ss -ltnp says which; stop it, or write another "
+            "port into elmer.conf, and rsd.conf of the hosts",
+            listen);
+    else if (who == LISTENS_NOBODY)
+        finding_add(findings, FINDING_BAD, "", "listen",
+                    "elmer does not listen on %s, so other hosts cannot link: systemctl status elmer says why", listen);
+    else
+        finding_add(findings, FINDING_BAD, "", "listen", "%s: eadmin config check says what to do", err.text);
+}
+
 /* ---- disks ---- */
 
 void doctor_judge_disk(struct findings *findings, const char *host, const char *check, const char *path, uint64_t free,

@@ -1,9 +1,9 @@
 /* eadmin_doctor.c - doctor: is the cluster well, and if not, what is to be done?
  *
- * The disk of the store, and as root elmer's own certificate, are looked at first, where they are on this host; then
- * elmer is asked for its hosts, names are looked up, and jobs are tried. Jobs are a user's: where root asks, the rest
- * is done as the user that --user names, or that has called sudo. All that was found is printed at the end, the worst
- * is the exit status. */
+ * Elmer's address, the disk of its store, and as root its certificate, are looked at first, where they are on this
+ * host; then elmer is asked for its hosts, names are looked up, and jobs are tried. Jobs are a user's: where root asks,
+ * the rest is done as the user that --user names, or that has called sudo. All that was found is printed at the end,
+ * the worst is the exit status. */
 #include "config.h"
 
 #include "client/eadmin.h"
@@ -92,6 +92,8 @@ static void look_here(struct findings *findings)
     bool known = settings_load(&settings, ELMER_SYSCONFDIR "/elmer.conf", false, NULL) == 0;
     char *store = must(strdup(known ? settings.store : ELMER_STATEDIR "/elmer.db"));
 
+    if (known)
+        doctor_judge_listen(findings, settings.listen, settings.socket);
     judge_disk(findings, dirname(store));
     look_at_certificate(findings, known ? settings.pki : ELMER_STATEDIR "/pki");
     free(store);
@@ -136,7 +138,7 @@ static size_t judge_hosts(struct doctor *doctor, const struct host_pages *pages,
             if (!doctor_judge_view(&doctor->findings, view, wall_now().ms, late))
                 continue;
             *hosts = must(reallocarray(*hosts, count + 1, sizeof(**hosts)));
-            (*hosts)[count++] = (struct doctor_host){view->host, view->processors, view->version};
+            (*hosts)[count++] = (struct doctor_host){view->host, view->version};
         }
     for (int i = 0; i < doctor->nnames; i++)
         if (!found[i])

@@ -1,5 +1,5 @@
-/* eadmin_power.c - shutdown and reboot: a host is drained, and when it has no jobs it goes down, if it is this one;
- * else it is said what goes on there. rsd has no verb for it: what is root there becomes less, not more. */
+/* eadmin_power.c - shutdown and reboot: a host is drained, and when it has no jobs it goes down, if it is this one and
+ * root's; else it is said what goes on there. rsd has no verb for it: what is root there becomes less, not more. */
 #include "config.h"
 
 #include "client/eadmin_drain.h"
@@ -42,15 +42,11 @@ static int go_down(int argc, char **argv, const char *word, const char *verb, co
         return code;
     if (drain.nhosts != 1)
         return usage_error("one host at a time");
-    here = is_here(drain.hosts[0]);
-    if (here && geteuid() != 0) {
-        say("only root may do that to this host");
-        return EXIT_PERMISSION;
-    }
+    here = geteuid() == 0 && is_here(drain.hosts[0]);
     if (!*drain.reason)
         drain.reason = reason = must(strdup(word));
     code = eadmin_drain_hosts(&drain);
-    if (code == EXIT_DONE)
+    if (code == EXIT_DONE && here) /* before: elmer may be stopped by it */
         eadmin_note(done, drain.hosts[0], reason ? "" : drain.reason);
     free(reason);
     if (code != EXIT_DONE)

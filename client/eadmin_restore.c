@@ -60,24 +60,39 @@ static int look_for_directory(const char *store)
     return code;
 }
 
-/* A file of the CA is here and is not the backup's. What cannot be read is nothing to write over. */
-static int look_for_other_ca(const struct backup_in *in, const char *member, const char *path)
+/* The CA that is here, as far as it is there, is the backup's: the same key, and a certificate of it, which may have
+ * been renewed since. What cannot be read is nothing to write over. */
+static bool is_same_ca(const char *key, const char *certificate, const char *key_here, const char *certificate_here)
 {
-    char *wanted = NULL, *there = text_of(CA_DIR, strrchr(path, '/') + 1);
-    struct err err = ERR_INIT;
     struct stat st;
+
+    if (key_here ? strcmp(key_here, key) != 0 : lstat(CA_DIR "/ca.key", &st) == 0)
+        return false;
+    if (!certificate_here)
+        return lstat(CA_DIR "/ca.crt", &st) < 0;
+    return strcmp(certificate_here, certificate) == 0 || (key_here && pki_key_fits(key, certificate_here, NULL) == 0);
+}
+
+static int look_for_other_ca(const struct backup_in *in)
+{
+    char *key = NULL, *certificate = NULL, *key_here = text_of(CA_DIR, "ca.key"),
+         *certificate_here = text_of(CA_DIR, "ca.crt");
+    struct err err = ERR_INIT;
     int code = EXIT_DONE;
 
-    if (backup_in_text(in, backup_in_find(in, member), BACKUP_TEXT_MAX, &wanted, &err) < 0)
+    if (backup_in_text(in, backup_in_find(in, "ca/ca.key"), BACKUP_TEXT_MAX, &key, &err) < 0 ||
+        backup_in_text(in, backup_in_find(in, "ca/ca.crt"), BACKUP_TEXT_MAX, &certificate, &err) < 0)
         code = eadmin_failed(&err);
-    else if (there ? strcmp(there, wanted) != 0 : lstat(path, &st) == 0) {
+    else if (!is_same_ca(key, certificate, key_here, certificate_here)) {
         say("there is another CA on this host already (%s): if it is to be replaced by the backup's, move it away "
             "first",
             CA_DIR);
         code = EXIT_REFUSED;
     }
-    pki_key_free(wanted);
-    pki_key_free(there);
+    pki_key_free(key);
+    pki_key_free(key_here);
+    free(certificate);
+    free(certificate_here);
     return code;
 }
 
@@ -94,9 +109,7 @@ static int look_for_others(const struct backup_in *in)
         code = EXIT_REFUSED;
     }
     if (code == EXIT_DONE)
-        code = look_for_other_ca(in, "ca/ca.crt", CA_DIR "/ca.crt");
-    if (code == EXIT_DONE)
-        code = look_for_other_ca(in, "ca/ca.key", CA_DIR "/ca.key");
+        code = look_for_other_ca(in);
     if (code == EXIT_DONE)
         code = look_for_directory(in->store);
     return code;
@@ -172,6 +185,21 @@ static int restore_ca_files(const struct backup_in *in, int dir, struct err *err
     return result;
 }
 
+/* A renewed one that is here stays: the backup's ends before it. */
+static int restore_ca_certificate(const struct backup_in *in, int dir, struct err *err)
+{
+    char *here = text_of(CA_DIR, "ca.crt"), *wanted = NULL;
+    struct pki_certificate renewed, old;
+    int result = backup_in_text(in, backup_in_find(in, "ca/ca.crt"), BACKUP_TEXT_MAX, &wanted, err);
+
+    if (result == 0 && !(here && pki_inspect(here, &renewed, NULL) == 0 && pki_inspect(wanted, &old, NULL) == 0 &&
+                         renewed.end_s > old.end_s))
+        result = file_write(dir, "ca.crt", wanted, 0644, err);
+    free(here);
+    free(wanted);
+    return result;
+}
+
 static int restore_ca(const struct backup_in *in, struct err *err)
 {
     int dir = file_dir(CA_DIR, 0700, err), result;
@@ -183,7 +211,7 @@ static int restore_ca(const struct backup_in *in, struct err *err)
                  ? err_set(err, -errno, "cannot make %s: %s", CA_DIR, strerror(errno))
                  : restore_ca_files(in, dir, err);
     if (result == 0)
-        result = write_member(in, backup_in_find(in, "ca/ca.crt"), dir, "ca.crt", 0644, err);
+        result = restore_ca_certificate(in, dir, err);
     close(dir);
     return result;
 }

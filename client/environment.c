@@ -13,8 +13,8 @@
 
 static const char *const safe[] = {"PATH", "LANG", "LANGUAGE", "TZ", NULL};
 /* Set on the host where the job runs, from its table of users or by Elmer: a value from here would be lost. */
-static const char *const reserved[] = {"HOME",        "USER",         "LOGNAME",     "SHELL",
-                                       JOB_VARIABLES, "ELMER_SCRIPT", "ELMER_ADDED", NULL};
+static const char *const reserved[] = {
+    "HOME", "USER", "LOGNAME", "SHELL", JOB_VARIABLES, "ELMER_SCRIPT", "ELMER_ADDED", "ELMER_ADDED_DEVICES", NULL};
 
 static bool is_in(const char *const *names, const char *name, size_t length)
 {

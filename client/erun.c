@@ -40,7 +40,7 @@ static const struct command command = {
 
 enum { AGAIN_MS = 1000, TURN_MS = 20, MPIEXEC_TURNS = 50, NOT_EXECUTED = 126 };
 static struct termios terminal_before;
-static bool terminal_is_raw, told_to_end; /* by a signal */
+static bool terminal_is_raw, told_to_end /* by a signal */, is_not_read;
 
 /* ---- the terminal ---- */
 
@@ -73,7 +73,7 @@ static void take_exit(struct erun *erun, struct target *target, const struct run
     status = number ? 128 + number : (int)run_number(frame->data);
     if (status > erun->status)
         erun->status = status;
-    target->left--;
+    target->left -= frame->type == RUN_EXIT;
     mpi_ended(erun, target, frame->rank, status, number);
 }
 
@@ -110,6 +110,7 @@ static void hear(struct erun *erun, struct target *target, const struct run_fram
         if (frame->size <= RUN_WINDOW)
             streams_put(frame->type == RUN_OUT ? STDOUT_FILENO : STDERR_FILENO, target, frame->data, frame->size);
         break;
+    case RUN_DIED:
     case RUN_EXIT:
         take_exit(erun, target, frame);
         break;
@@ -154,7 +155,7 @@ static void lose(struct erun *erun, struct target *target)
         say("the connection to %s is lost (%s): what runs there ends within %d s", target->part->host,
             target->link.text, RUN_SILENT_MS / 1000);
     else
-        say("the connection to %s is lost (%s): what ran there is ended", target->part->host, target->link.text);
+        say("the connection to %s is lost (%s): what ran there is told to end", target->part->host, target->link.text);
     erun->lost = ERUN_LOST;
 }
 
@@ -349,6 +350,7 @@ static void turn(struct erun *erun, struct pollfd *fds, int signal_fd)
         if (fds[stream].revents && !streams_write(stream)) {
             say("standard %s cannot be written: %s", stream == 1 ? "output" : "error", strerror(errno));
             erun->lost = EXIT_REFUSED;
+            is_not_read = true;
         }
     if (fds[3].revents)
         read_input(erun);
@@ -359,6 +361,16 @@ static void turn(struct erun *erun, struct pollfd *fds, int signal_fd)
     }
     say_no_input(erun);
     mpi_check_time(erun, mono_now_ms());
+}
+
+/* Something is lost. What has come is still written, when all that runs has been told to end. */
+static void finish(struct erun *erun)
+{
+    for (size_t i = 0; i < erun->ntargets; i++)
+        if (erun->targets[i].linked)
+            run_link_fini(&erun->targets[i].link);
+    sigprocmask(SIG_UNBLOCK, &erun->ending, NULL);
+    streams_finish();
 }
 
 static int run(struct erun *erun)
@@ -375,6 +387,8 @@ static int run(struct erun *erun)
     while (!erun->lost && (erun_left(erun) > 0 || streams_wait(1) >= 0 || streams_wait(2) >= 0))
         turn(erun, fds, signal_fd);
     terminal_back();
+    if (erun->lost && !told_to_end && !is_not_read)
+        finish(erun);
     free(fds);
     return erun->mpi.status ? erun->mpi.status : erun->lost ? erun->lost : erun->status;
 }

@@ -34,6 +34,7 @@ struct mpi {
     int64_t end_ms;     /* ... then at the latest */
     bool by_word;       /* because of what a rank has said, or an exit: the cause may be another one */
     bool said_silent, said_spawns;
+    bool *ended; /* [total] by rank: it has been heard, which happens twice where others hold its output open */
 };
 
 enum { ERUN_NO_INPUT = -1 /* which the command has to be told */, ERUN_INPUT_ENDED = -2 /* it has been */ };
@@ -103,5 +104,8 @@ void streams_put(int stream, struct target *target, const void *data, size_t siz
 int streams_wait(int stream);
 /* Its descriptor takes something. False: it takes nothing any more. */
 bool streams_write(int stream);
+/* All that is to be written, as long as some of it is taken each STREAMS_STILL_MS. */
+enum { STREAMS_STILL_MS = 1000 };
+void streams_finish(void);
 
 #endif

@@ -10,6 +10,7 @@
  * program do so it mostly ends well, and the first would end the work of the others. */
 #include "config.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,7 @@ void mpi_init(struct erun *erun)
         return;
     hosts = must(calloc(total, sizeof(*hosts)));
     mpi->of = must(calloc(total, sizeof(struct target *)));
+    mpi->ended = must(calloc(total, sizeof(*mpi->ended)));
     for (size_t i = 0; i < erun->ntargets; i++)
         for (size_t k = 0; k < erun->targets[i].part->nranks; k++) {
             hosts[erun->targets[i].part->ranks[k].rank] = i;
@@ -59,6 +61,7 @@ void mpi_fini(struct erun *erun)
 {
     pmi_destroy(erun->mpi.pmi);
     free(erun->mpi.of);
+    free(erun->mpi.ended);
 }
 
 /* ---- the end of all ---- */
@@ -114,8 +117,9 @@ void mpi_ended(struct erun *erun, const struct target *target, uint32_t rank, in
     struct mpi *mpi = &erun->mpi;
     const char *host = target->part->host;
     enum pmi_state state;
-    if (!mpi->pmi || target_of(erun, rank) != target)
+    if (!mpi->pmi || target_of(erun, rank) != target || mpi->ended[rank])
         return;
+    mpi->ended[rank] = true;
     state = pmi_ended(mpi->pmi, rank);
     if (mpi->status && state == PMI_BEGUN)
         note_cause(erun, host, rank, status, number);
@@ -146,6 +150,7 @@ static void send_answers(struct erun *erun)
 {
     struct pmi_answer answer;
     while (pmi_next(erun->mpi.pmi, &answer)) {
+        assert(answer.rank < erun->plan->total);
         struct target *target = erun->mpi.of[answer.rank];
         if (target->link.state == RUN_OPEN)
             run_link_send(&target->link, RUN_PMI, answer.rank, answer.bytes, answer.size);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,4 +109,16 @@ bool streams_write(int stream)
     if (piece->done == piece->size)
         free(piece);
     return true;
+}
+
+void streams_finish(void)
+{
+    while (streams_wait(1) >= 0 || streams_wait(2) >= 0) {
+        struct pollfd fds[2] = {{.fd = streams_wait(1), .events = POLLOUT}, {.fd = streams_wait(2), .events = POLLOUT}};
+        if (poll(fds, 2, STREAMS_STILL_MS) <= 0)
+            return;
+        for (int stream = 1; stream <= 2; stream++)
+            if (fds[stream - 1].revents && !streams_write(stream))
+                return;
+    }
 }

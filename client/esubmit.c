@@ -2,16 +2,21 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/common.h"
 #include "client/look.h"
 #include "client/submission.h"
 #include "client/wait.h"
+#include "lib/base/clock.h"
 #include "lib/job/tasks.h"
 #include "libelmer/client.h"
+
+enum { TURN_MS = 5000, AGAIN_MS = 50 };
 
 static const struct command command = {
     "esubmit",
@@ -120,6 +125,16 @@ static bool no_host_has(struct elmer *elmer, uint32_t nprocs)
     return none;
 }
 
+/* Of one that waits. ask: for the hosts as well, where a person reads what is said of it; scripts submit many in a row.
+ */
+static bool gets_several_hosts(struct elmer *elmer, const struct request *request, bool ask)
+{
+    const struct elmer_submission *s = &request->submission;
+
+    return asks_for_several_hosts(s) ||
+           (ask && s->nprocs > 1 && uses_one_host(request) && no_host_has(elmer, s->nprocs));
+}
+
 /* ---- --dry-run ---- */
 
 /* What elmer says may have bytes that move the cursor. */
@@ -172,8 +187,6 @@ static void say_start(const struct request *request, const struct elmer_rehearse
 
 static void say_wait(struct elmer *elmer, const struct request *request, const struct elmer_rehearsed *r)
 {
-    const struct elmer_submission *s = &request->submission;
-
     printf("would wait: %lu job%s ahead", (unsigned long)r->ahead, r->ahead == 1 ? "" : "s");
     put(r->reason[0] ? "; " : "", r->reason);
     putchar('\n');
@@ -182,8 +195,7 @@ static void say_wait(struct elmer *elmer, const struct request *request, const s
         put(": ", r->first_reason);
         putchar('\n');
     }
-    if (s->nprocs > 1 && uses_one_host(request))
-        tell_idle(stdout, request, NULL, asks_for_several_hosts(s) || no_host_has(elmer, s->nprocs));
+    tell_idle(stdout, request, NULL, gets_several_hosts(elmer, request, true));
 }
 
 static void say_never(const struct elmer_rehearsed *r)
@@ -191,6 +203,19 @@ static void say_never(const struct elmer_rehearsed *r)
     put("would be ", r->state);
     put(r->reason[0] ? ": " : "", r->reason);
     putchar('\n');
+}
+
+/* Where the queue is long elmer tries few of them: others have their turn, and then we do. */
+static int ask_rehearsed(struct elmer *elmer, const struct request *request, struct elmer_rehearsed **answer,
+                         struct elmer_error *error)
+{
+    int64_t deadline = mono_ms(mono_now()) + TURN_MS;
+    int result;
+
+    while ((result = elmer_rehearse(elmer, &request->submission, ANSWER_MS, answer, error)) == ELMER_UNAVAILABLE &&
+           mono_ms(mono_now()) < deadline)
+        poll(NULL, 0, AGAIN_MS);
+    return result;
 }
 
 static int rehearse(const struct request *request)
@@ -202,7 +227,7 @@ static int rehearse(const struct request *request)
 
     if (!elmer)
         return EXIT_REFUSED;
-    result = elmer_rehearse(elmer, &request->submission, ANSWER_MS, &answer, &error);
+    result = ask_rehearsed(elmer, request, &answer, &error);
     if (result != ELMER_OK) {
         elmer_close(elmer);
         return say_result(result, &error);
@@ -255,8 +280,8 @@ static int submit(const struct request *request)
     tell(request, answer);
     if (answer->nhosts)
         tell_idle(stderr, request, answer->hosts[0], answer->nhosts > 1);
-    else if (is_waiting(answer->state)) /* without asking for the hosts: many may be submitted in a row */
-        tell_idle(stderr, request, NULL, asks_for_several_hosts(&request->submission));
+    else if (is_waiting(answer->state))
+        tell_idle(stderr, request, NULL, gets_several_hosts(elmer, request, isatty(STDERR_FILENO)));
     if (request->machine.asked)
         machine_tell(elmer, answer);
     if (request->wait && code == EXIT_DONE)

@@ -172,8 +172,9 @@ int hint_command(char **command, const char *dir, const char *path, bool counted
     if (is_word_of_shell(word))
         return refuse_word_of_shell(command);
     if (!counted && word[strspn(word, "+")] && strchr(DIGITS, word[strspn(word, "+")]))
-        return usage_error("'%s' is neither a number of processors, a whole number from 1 to 1000000, nor a program",
-                           word);
+        return usage_error("'%s' is neither a number of processors, a whole number from 1 to 1000000, nor a program "
+                           "of this host; for one that the job's host has: esubmit .. 1 %s",
+                           word, word);
     return -1;
 }
 

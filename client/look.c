@@ -11,6 +11,7 @@
 
 #include "client/look.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -52,6 +53,7 @@ static void send_input(struct look *look)
 
 static void drop_input(struct look *look, size_t size)
 {
+    assert(size <= look->in_size); /* what the other side has said was judged before */
     look->in_size -= size;
     look->in_base += size;
     memmove(look->in, look->in + size, look->in_size);
@@ -106,6 +108,7 @@ static void take_typed(struct look *look, const uint8_t *typed, size_t count)
             what = escape_take(&look->escape, typed[i], bytes, &size);
         else
             bytes[size++] = typed[i];
+        assert(size <= RUN_WINDOW - look->in_size); /* no more is read: room() */
         memcpy(look->in + look->in_size, bytes, size);
         look->in_size += size;
         if (what == ESCAPE_HELP)

@@ -8,6 +8,7 @@
  * of this host is away. */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -245,9 +246,11 @@ void look_find(struct look *look)
 {
     struct elmer_error error = {{0}};
     int64_t begun = mono_now_ms();
-    int result = client_reach_terminal(look->elmer, look->job, look->session ? BACK_MS : REACH_MS, look->reached,
-                                       look->host, &error);
+    int result;
 
+    assert(look->state == LOOK_FINDING && !look->linked);
+    result = client_reach_terminal(look->elmer, look->job, look->session ? BACK_MS : REACH_MS, look->reached,
+                                   look->host, &error);
     switch (result) {
     case ELMER_OK:
         dial(look);
@@ -322,6 +325,7 @@ static void check(struct look *look)
 
 void look_dial_step(struct look *look, short revents)
 {
+    assert(look->state == LOOK_DIALLING && look->linked);
     run_link_step(&look->link, revents);
     if (look->link.state == RUN_CHECKING)
         check(look);

@@ -3,6 +3,7 @@
 
 #include "client/pmi.h"
 
+#include <assert.h>
 #include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -236,6 +237,7 @@ static void hear_get(struct pmi *pmi, struct rank *rank, const struct words *wor
 static void hear_barrier_in(struct pmi *pmi, struct rank *rank, const struct words *words)
 {
     (void)words;
+    assert(!rank->waits && pmi->waiting < pmi->nranks); /* hear_lines() reads no further */
     rank->waits = true;
     pmi->waiting++;
 }
@@ -391,8 +393,10 @@ static void hear_lines(struct pmi *pmi, struct rank *rank)
     }
     rank->in_size -= done;
     memmove(rank->in, rank->in + done, rank->in_size);
-    if (rank->heard && !rank->waits)
-        pmi->ready[(pmi->first_ready + pmi->nready++) % pmi->nranks] = number_of(pmi, rank);
+    if (!rank->heard || rank->waits)
+        return;
+    assert(pmi->nready < pmi->nranks); /* each once, until it has its answer */
+    pmi->ready[(pmi->first_ready + pmi->nready++) % pmi->nranks] = number_of(pmi, rank);
 }
 
 /* Who has said more than that goes on with it, and may be in the next one. */

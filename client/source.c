@@ -1,10 +1,9 @@
 /* source.c - where output is read.
  *
  * On the host where it was written we open the file, as any program of the user does. On another one the supervisor of
- * the running job reads it there, as the user (elmer_read_output()). When the job has ended nobody there holds its
- * files any more: then a job of one processor is submitted to that host, whose output is that file and which does
- * nothing, so that its supervisor reads. It is submitted and checked as every job, and ended when all is read, or when
- * we are: a signal that ends us waits for that, the same one again does not. */
+ * the running job reads it there, as the user (elmer_read_output()), and when the job has ended that of a job that does
+ * nothing else (elmer_output_read()). That one is ended when all is read, or when we are: a signal that ends us waits
+ * for that, the same one again does not. */
 #include "config.h"
 
 #include "client/source.h"
@@ -22,9 +21,8 @@
 
 #include "client/common.h"
 #include "lib/base/clock.h"
-#include "lib/base/str.h"
 
-enum { HELPERS = 2, HELPER_MS = 15000, PAUSE_MS = 100, ASK_MS = 30000 };
+enum { BEGIN_MS = 15000, ASK_MS = 30000, PAUSE_MS = 100 };
 
 static volatile sig_atomic_t ended_by;
 
@@ -82,38 +80,22 @@ static bool is_here(const char *host)
 
 int source_open(struct source *source, struct elmer *elmer, const struct elmer_job *job, uint32_t rank, bool errors)
 {
+    struct elmer_error error = {{0}};
+    int result;
+
     *source = (struct source){.elmer = elmer, .job = job->id, .rank = rank, .errors = errors};
-    if (job->hidden) {
-        say("job %" PRIu64 " belongs to %s: only its owner reads its output", job->id, job->user);
-        return EXIT_PERMISSION;
-    }
-    if (rank >= (job->each ? job->nprocs : 1)) {
-        say("job %" PRIu64 " has no rank %" PRIu32 "; its last is %" PRIu32, job->id, rank,
-            job->each ? job->nprocs - 1 : 0);
-        return EXIT_REFUSED;
-    }
-    source->path = elmer_job_output(job, rank, errors);
-    if (!source->path || rank >= job->nprocessors) {
-        say("it is not known where job %" PRIu64 " writes to; is elmer older than this command?", job->id);
-        return EXIT_REFUSED;
-    }
+    result = elmer_output_open(elmer, job, rank, errors, &source->left, &error);
+    if (result != ELMER_OK)
+        return say_result(result, &error);
+    source->path = must(elmer_job_output(job, rank, errors));
     source->host = must(strdup(job->processors[rank].host));
     source->here = is_here(source->host);
     return -1;
 }
 
-static void end_helper(struct source *source)
-{
-    struct elmer_error error;
-
-    if (source->helper == 0 || elmer_kill(source->elmer, source->helper, ANSWER_MS, NULL, &error) == ELMER_OK)
-        return;
-    (void)elmer_cancel(source->elmer, source->helper, ANSWER_MS, NULL, &error); /* it still waits; else it has ended */
-}
-
 void source_close(struct source *source)
 {
-    end_helper(source);
+    elmer_output_close(source->left, ANSWER_MS);
     free(source->host);
     free(source->path);
     *source = (struct source){.elmer = NULL};
@@ -148,18 +130,35 @@ static int read_here(const struct source *source, int64_t offset, struct part *p
 
 /* ---- there ---- */
 
-static int ask(const struct source *source, uint64_t job, uint32_t rank, bool errors, int64_t offset, struct part *part)
+static int ask(const struct source *source, int64_t offset, bool ended, struct elmer_part **read,
+               struct elmer_error *error)
+{
+    if (ended)
+        return elmer_output_read(source->left, offset, ANSWER_MS, read, error);
+    return elmer_read_output(source->elmer, source->job, source->rank, source->errors, offset, ANSWER_MS, read, error);
+}
+
+/* Where nothing reads what the job has left, nothing will soon. */
+static bool may_come_soon(const struct source *source, bool ended)
+{
+    return ended_by == 0 && (!ended || elmer_output_reader(source->left) != 0);
+}
+
+static int read_there(struct source *source, int64_t offset, bool ended, struct part *part)
 {
     struct elmer_error error = {{0}};
     struct elmer_part *read;
-    int64_t deadline = mono_ms(mono_now()) + ASK_MS;
+    int64_t deadline = mono_ms(mono_now()) + (ended && !source->left_read ? BEGIN_MS : ASK_MS);
     int result;
 
-    while ((result = elmer_read_output(source->elmer, job, rank, errors, offset, ANSWER_MS, &read, &error)) ==
-               ELMER_UNAVAILABLE &&
-           ended_by == 0 && mono_ms(mono_now()) < deadline)
+    if (ended)
+        catch_signals();
+    while ((result = ask(source, offset, ended, &read, &error)) == ELMER_UNAVAILABLE && may_come_soon(source, ended) &&
+           mono_ms(mono_now()) < deadline)
         poll(NULL, 0, PAUSE_MS);
-    if (result == ELMER_WRONG_STATE)
+    if (result == ELMER_UNAVAILABLE && ended_by != 0)
+        return EXIT_REFUSED; /* it goes on to its end */
+    if (result == ELMER_WRONG_STATE && !ended)
         return EXIT_JOB; /* it has just ended, or goes back into the queue: not said, the caller looks */
     if (result != ELMER_OK)
         return say_result(result, &error);
@@ -168,96 +167,12 @@ static int ask(const struct source *source, uint64_t job, uint32_t rank, bool er
     part->count = read->count < sizeof(part->bytes) ? read->count : sizeof(part->bytes);
     memcpy(part->bytes, read->bytes, part->count);
     elmer_part_free(read);
-    return -1;
-}
-
-/* A percent sign of the path is none of a pattern. */
-static char *as_pattern(const char *path)
-{
-    char *pattern = must(malloc(2 * strlen(path) + 1)), *at = pattern;
-
-    for (; *path; path++) {
-        if (*path == '%')
-            *at++ = '%';
-        *at++ = *path;
-    }
-    *at = '\0';
-    return pattern;
-}
-
-/* Whether the helper runs, or *code says that it never will. */
-static bool runs(struct source *source, int *code)
-{
-    struct elmer_jobs *jobs;
-    bool yes = false;
-
-    if (elmer_query(source->elmer, false, false, &source->helper, 1, ANSWER_MS, &jobs, NULL) != ELMER_OK)
-        return false;
-    if (jobs->count == 1)
-        yes = strcmp(jobs->items[0].state, "running") == 0;
-    if (jobs->count == 1 && elmer_job_ended(&jobs->items[0])) {
-        say("%s: the job that reads the output there has ended: %s", source->host, jobs->items[0].reason);
-        source->helper = 0;
-        *code = EXIT_REFUSED;
-    }
-    elmer_jobs_free(jobs);
-    return yes;
-}
-
-static int start_helper(struct source *source)
-{
-    const char *const hosts[] = {source->host, NULL}, *const command[] = {"sleep", "60", NULL};
-    char *pattern = as_pattern(source->path), *name = must(str_format("etail-%" PRIu64, source->job));
-    struct elmer_submission submission = {
-        .nprocs = 1, .command = command, .name = name, .dir = "/", .output = pattern, .hosts = hosts, .umask = -1};
-    struct elmer_submitted *submitted;
-    struct elmer_error error = {{0}};
-    int64_t deadline = mono_ms(mono_now()) + HELPER_MS;
-    int result, code = -1;
-
-    catch_signals();
-    result = elmer_submit(source->elmer, &submission, ANSWER_MS, &submitted, &error);
-    free(pattern);
-    free(name);
-    if (result != ELMER_OK)
-        return say_result(result, &error);
-    source->helper = submitted->job;
-    elmer_submitted_free(submitted);
-    while (!runs(source, &code)) {
-        if (code >= 0 || ended_by != 0)
-            return code >= 0 ? code : EXIT_REFUSED;
-        if (mono_ms(mono_now()) >= deadline) {
-            say("%s does not answer, or has no processor now for a job that reads the output; it is in %s there",
-                source->host, source->path);
-            return EXIT_UNAVAILABLE;
-        }
-        poll(NULL, 0, PAUSE_MS);
-    }
-    return -1;
-}
-
-static int read_there(struct source *source, int64_t offset, bool ended, struct part *part)
-{
-    int code = EXIT_JOB;
-
-    if (!ended && source->helper == 0)
-        code = ask(source, source->job, source->rank, source->errors, offset, part);
-    if (code != EXIT_JOB || !ended) /* it is done, or cannot be */
-        return code;
-    for (int i = 0; i < HELPERS && code == EXIT_JOB; i++) { /* one lives for a minute: too short for much output */
-        code = source->helper == 0 ? start_helper(source) : -1;
-        if (code < 0)
-            code = ask(source, source->helper, 0, false, offset, part);
-        if (code == EXIT_JOB)
-            source->helper = 0;
-    }
-    if (code < 0 && part->size == 0 && !source->said_empty) {
+    source->left_read = ended;
+    if (ended && part->size == 0 && !source->said_empty) {
         say("%s on %s is empty, or was not there any more", source->path, source->host);
         source->said_empty = true;
     }
-    if (code == EXIT_JOB)
-        say("the job that reads the output has been ended");
-    return code;
+    return -1;
 }
 
 int source_read(struct source *source, int64_t offset, bool ended, struct part *part)

@@ -16,9 +16,10 @@ struct source {
     uint32_t rank;
     bool errors;
     char *host, *path;
+    struct elmer_output *left; /* for what the job has left; NULL: it could not be opened */
+    bool left_read;            /* a part of that has come */
     bool said_empty;
-    bool here;       /* it is on this host: read by ourselves */
-    uint64_t helper; /* the job that holds the file open after the end of the other; 0: none */
+    bool here; /* it is on this host: read by ourselves */
 };
 
 struct part {

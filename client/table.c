@@ -3,6 +3,7 @@
 
 #include "client/table.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,7 @@ void table_add(struct table *table, const char *const *cells)
 
 void table_paint(struct table *table, size_t column, const char *code)
 {
+    assert(column < table->ncolumns);
     if (table->paint && table->nrows > 0)
         table->paint[(table->nrows - 1) * table->ncolumns + column] = code;
 }

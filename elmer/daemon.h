@@ -12,6 +12,6 @@
  * (-EUCLEAN: the store is damaged). SIGHUP reads the files again, all or nothing; settings follow. */
 int daemon_run(struct settings *settings, struct err *err);
 /* Neither waiting nor starting again helps with this error: somebody has to change something. */
-bool daemon_is_hopeless(int code);
+bool daemon_is_hopeless(int result);
 
 #endif

@@ -42,24 +42,37 @@ void explain_ended(struct explain *explain, int64_t ms, const struct sim_job *jo
                  (double)ms / 1000, (unsigned long long)job->number, job->nprocs, job->nprocs == 1 ? "" : "s");
 }
 
-/* Returns whether it is the first, so that each end may be the one that it waits for. */
+/* Of a task that waits in its array: those of it that go before, as ", and 3 tasks of its array". */
+static uint32_t describe_tasks(const struct core_job *array, uint64_t id, char *text, size_t size)
+{
+    uint32_t ahead = (uint32_t)(id - array->id) - 1 - core_next_task(array, 0);
+
+    snprintf(text, size, ", and %u task%s of its array", ahead, ahead == 1 ? "" : "s");
+    return ahead;
+}
+
+/* Returns whether it, or its array, is the first, so that each end may be the one that it waits for. */
 static bool describe(const struct explain *explain, struct core *core, char *text, size_t size)
 {
     const struct core_job *job = core_job(core, explain->id);
     struct core_survey survey;
-    char request[80], beyond[100];
+    char request[80], beyond[100], tasks[60] = "";
+    uint32_t before = 0;
 
+    if (!job && (job = core_array_of(core, explain->id)))
+        before = describe_tasks(job, explain->id, tasks, sizeof(tasks));
     if (!job || job->state != JOB_QUEUED) {
         snprintf(text, size, "%s", "");
     } else if (core_survey(core, job->id, &survey)) {
         describe_request(core, job, request, sizeof(request));
-        snprintf(text, size, "is the first; %s has no place for %s: of %u up %u are full, %u busy, %u not measured%s",
+        snprintf(text, size, "%s; %s has no place for %s: of %u up %u are full, %u busy, %u not measured%s",
+                 before > 0 ? "waits in an array, which is the first" : "is the first",
                  core_allocator_name(survey.allocator), request, survey.up, survey.full, survey.busy, survey.unmeasured,
                  describe_beyond(&survey, beyond, sizeof(beyond)));
         return true;
     } else {
-        snprintf(text, size, "waits (%s), %u job%s ahead", reason_name(job->reason), job->ahead,
-                 job->ahead == 1 ? "" : "s");
+        snprintf(text, size, "waits (%s), %u job%s ahead%s", reason_name(job->reason), job->ahead,
+                 job->ahead == 1 ? "" : "s", before > 0 ? tasks : "");
     }
     return false;
 }

@@ -388,6 +388,7 @@ static void keep_hosts(struct reading *r)
                 hosts[count++] = r->hosts[hosts[k]].number;
         h->jobs[i].nhosts = count;
         h->jobs[i].hosts = count > 0 ? hosts : NULL;
+        h->bound += count > 0;
     }
 }
 

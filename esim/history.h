@@ -44,6 +44,7 @@ struct history {
     uint64_t unfinished, cancelled, never_started, backwards; /* backwards: started before its submission, or so */
     /* not as the scheduler would have it: */
     uint64_t killed, lost, again, unknown_use;
+    uint64_t bound;             /* to some of the hosts */
     struct estimate turnaround; /* as it was, of those that are measured; seconds */
     double median, p95, wait;
 };

@@ -61,13 +61,15 @@ static int set_result(json_t *object, const struct result *r)
            set_estimate(object, "load_out", r->load_out);
 }
 
-/* What the store does not know; failures and drains but for those that --away has told. */
-static json_t *not_simulated(void)
+/* What the store does not know; failures and drains but for those that --away has told, and in a cube which host is
+ * which node. */
+static json_t *not_simulated(const struct config *c)
 {
-    static const char *const what[] = {"foreign-load", "failures", "drains", "holds", "moves"};
+    static const char *const what[] = {"foreign-load", "failures", "drains", "holds", "moves", "hosts"};
+    bool hosts = c->history->bound > 0 && c->world.core.topology == TOPOLOGY_CUBE;
     json_t *array = json_array();
 
-    for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++)
+    for (size_t i = 0; i < sizeof(what) / sizeof(what[0]) - !hosts; i++)
         if (json_array_append_new(array, json_string(what[i])) != 0) {
             json_decref(array);
             return NULL;
@@ -87,7 +89,7 @@ static json_t *recorded(const struct config *c)
               set(object, "backwards", count(h->backwards)) | set(object, "killed", count(h->killed)) |
               set(object, "lost", count(h->lost)) | set(object, "again", count(h->again)) |
               set(object, "unknown_use", count(h->unknown_use)) | set(object, "drained", json_integer(h->drained)) |
-              set(object, "away", json_integer(c->world.naway)) | set(object, "not_simulated", not_simulated());
+              set(object, "away", json_integer(c->world.naway)) | set(object, "not_simulated", not_simulated(c));
 
     if (bad == 0)
         return object;
@@ -153,7 +155,7 @@ bool json_print(FILE *out, const struct plan *plan)
             errno = ENOMEM;
             return false;
         }
-        done = json_dumpf(object, out, JSON_COMPACT | JSON_REAL_PRECISION(6)) == 0 && putc('\n', out) != EOF;
+        done = json_dumpf(object, out, JSON_COMPACT | JSON_REAL_PRECISION(12)) == 0 && putc('\n', out) != EOF;
         json_decref(object);
         if (!done)
             return false;

@@ -24,16 +24,15 @@ void keys_default(struct config *config)
     workload_default(&config->workload); /* and keys_complete() */
 }
 
-static bool number(const char *value, double least, double most, double *out)
+/* unit: what may stand behind it, '%', 's' or nothing, '\0'. */
+static bool number(const char *value, char unit, double least, double most, double *out)
 {
     char *end;
 
     errno = 0;
     *out = decimal(value, &end);
-    if (strcmp(end, "%") == 0) {
-        *out /= 100;
-        end++;
-    } else if (strcmp(end, "s") == 0) {
+    if (unit != '\0' && *end == unit) {
+        *out /= unit == '%' ? 100 : 1;
         end++;
     }
     return end != value && *end == '\0' && errno == 0 && *out >= least && *out <= most;
@@ -41,7 +40,7 @@ static bool number(const char *value, double least, double most, double *out)
 
 static bool whole_number(const char *value, double least, double most, double *out)
 {
-    return number(value, least, most, out) && *out == floor(*out);
+    return number(value, '\0', least, most, out) && *out == floor(*out);
 }
 
 /* "1x8,0.5x4,2": of the first eight hosts, the next four, all others. Spaces do as well as commas, which separate the
@@ -151,18 +150,18 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
 
     *known = true;
     if (strcmp(key, "load") == 0)
-        return number(value, 1e-6, 1e6, &c->workload.load);
+        return number(value, '%', 1e-6, 1e6, &c->workload.load);
     if (strcmp(key, "share") == 0)
-        return number(value, 0.001, 1, &c->workload.share);
+        return number(value, '%', 0.001, 1, &c->workload.share);
     if (strcmp(key, "threshold") == 0)
-        return number(value, 0.001, 0.999, &c->world.core.threshold);
+        return number(value, '%', 0.001, 0.999, &c->world.core.threshold);
     if (strcmp(key, "mean-service") == 0)
-        return number(value, 0.01, 1e7, &c->workload.mean_service_s); /* times are whole ms */
+        return number(value, 's', 0.01, 1e7, &c->workload.mean_service_s); /* times are whole ms */
     if (strcmp(key, "precision") == 0) {
         c->precision_said = true;
-        return number(value, 1e-5, 1, &c->precision);
+        return number(value, '%', 1e-5, 1, &c->precision);
     }
-    if (strcmp(key, "period") == 0 && number(value, 0, 1e6, &n) && (n == 0 || n >= 0.001))
+    if (strcmp(key, "period") == 0 && number(value, 's', 0, 1e6, &n) && (n == 0 || n >= 0.001))
         c->world.period_ms = (int64_t)(n * 1000);
     else if (strcmp(key, "levels") == 0 && whole_number(value, 1, CORE_MAX_LEVELS, &n))
         c->world.core.levels = (int)n;
@@ -407,6 +406,10 @@ bool keys_complete(struct config *c, char *fault, size_t size)
         return false;
     if (!c->history && c->without) {
         snprintf(fault, size, "without-user: this needs --history");
+        return false;
+    }
+    if (cube && c->history && c->world.naway > 0) {
+        snprintf(fault, size, "away: not in a cube: the history does not say which of its nodes a host was");
         return false;
     }
     if (cube && c->more_hosts > 0) {

@@ -238,12 +238,19 @@ static void set_rates(struct load *load)
     load->stale = false;
 }
 
+static bool is_done(const struct run *run, uint32_t thread)
+{
+    return run->done[thread] >= run->work_ms - 1e-6;
+}
+
 static int64_t next_of(const struct load *load, const struct run *run)
 {
     double least = INFINITY;
 
     for (uint32_t t = 0; t < run->nthreads; t++)
-        if (!run->over[t] && run->rate[t] > 1e-12)
+        if (!run->over[t] && is_done(run, t))
+            return load->now_ms; /* at the same time as another one, after which nothing may be left for it */
+        else if (!run->over[t] && run->rate[t] > 1e-12)
             least = fmin(least, (next_mark(load, run, run->done[t]) - run->done[t]) / run->rate[t]);
     return least > 2e18 ? INT64_MAX : load->now_ms + (int64_t)ceil(fmax(least, 0) - 1e-6);
 }
@@ -272,7 +279,7 @@ uint64_t load_pass(struct load *load, int64_t now_ms)
         struct run *run = load->runs[i];
         uint32_t over = 0;
         for (uint32_t t = 0; t < run->nthreads; t++) {
-            run->over[t] = run->over[t] || run->done[t] >= run->work_ms - 1e-6;
+            run->over[t] = run->over[t] || is_done(run, t);
             over += run->over[t];
         }
         if (over == run->nthreads)

@@ -13,6 +13,7 @@
 #include "esim/plan.h"
 #include "esim/plot.h"
 #include "esim/show.h"
+#include "esim/snapshot.h"
 #include "lib/base/moment.h"
 #include "lib/base/str.h"
 #include "lib/memory/mem.h"
@@ -309,6 +310,7 @@ static void no_memory(void)
     ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
 
     (void)written; /* there is nothing else to be done */
+    snapshot_abandon();
     _exit(EXIT_FAULT);
 }
 

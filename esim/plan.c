@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "esim/decimal.h"
 #include "esim/keys.h"
+#include "esim/processes.h"
 #include "lib/memory/mem.h"
 
 enum { VALUES_MAX = 64, SERIES_MAX = 1 << 20 };
@@ -190,11 +189,10 @@ static bool make_results(struct plan *plan, uint64_t jobs_max, char *fault, size
     plan->room = jobs_max < SERIES_MAX ? (size_t)jobs_max : SERIES_MAX;
     plan->room = plan->room < JUDGED_MAX ? JUDGED_MAX : plan->room; /* is more than REPLICATIONS_MAX */
     plan->shared_size = plan->count * (sizeof(struct result) + plan->room * sizeof(double));
-    plan->shared = mmap(NULL, plan->shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (plan->shared == MAP_FAILED) {
+    plan->shared = processes_memory(plan->shared_size);
+    if (!plan->shared) {
         snprintf(fault, size, "no memory for %zu simulations: %s", plan->count, strerror(errno));
         plan->failed = true;
-        plan->shared = NULL;
         return false;
     }
     plan->results = plan->shared;
@@ -223,39 +221,29 @@ bool plan_make(struct plan *plan, const struct config *base, const char *sweep, 
     return good && make_configs(plan, base, fault, size) && make_results(plan, base->jobs_max, fault, size);
 }
 
+struct running {
+    struct plan *plan;
+    int at_a_time; /* runs of each */
+};
+
+static void run_config(size_t i, void *data)
+{
+    const struct running *running = data;
+    struct plan *plan = running->plan;
+    struct result one = plan->results[i];
+
+    run(&plan->configs[i], &one, plan->series[i], plan->room, running->at_a_time, NULL);
+    plan->results[i] = one; /* whole, or not at all */
+}
+
 void plan_run(struct plan *plan, int at_a_time, FILE *progress)
 {
-    int there = 0;
+    struct running running = {plan, at_a_time > (int)plan->count ? at_a_time / (int)plan->count : 1};
 
-    if (plan->count == 1) {
-        run(&plan->configs[0], &plan->results[0], plan->series[0], plan->room, progress);
-        return;
-    }
-    fflush(NULL);
-    for (size_t i = 0; i < plan->count || there > 0;) {
-        pid_t pid;
-        if (there == at_a_time || i == plan->count) {
-            there -= wait(NULL) > 0;
-            continue;
-        }
-        if (progress)
-            fprintf(progress, "\r%zu of %zu ", i + 1, plan->count);
-        pid = fork();
-        if (pid == 0) {
-            run(&plan->configs[i], &plan->results[i], plan->series[i], plan->room, NULL);
-            fflush(NULL);
-            _exit(0);
-        }
-        if (pid < 0)
-            snprintf(plan->results[i].fault, sizeof(plan->results[i].fault), "fork: %s", strerror(errno));
-        there += pid > 0;
-        i++;
-    }
-    for (size_t i = 0; i < plan->count; i++)
-        if (!plan->results[i].done && plan->results[i].fault[0] == '\0')
-            snprintf(plan->results[i].fault, sizeof(plan->results[i].fault), "its process has ended before it had");
-    if (progress)
-        fprintf(progress, "\r\033[K");
+    if (plan->count == 1)
+        run(&plan->configs[0], &plan->results[0], plan->series[0], plan->room, at_a_time, progress);
+    else
+        processes_run(plan->results, plan->count, at_a_time, run_config, &running, progress);
 }
 
 void plan_fini(struct plan *plan)
@@ -331,4 +319,78 @@ struct difference plan_difference(const struct plan *plan, size_t first, size_t 
                                                          : stats_series(differences, difference.jobs, differences, end);
     free(differences);
     return difference;
+}
+
+/* ---- a queue that is never empty ---- */
+
+/* Both have ended the same number of jobs, and all that was used until then is known. */
+static bool has_pairs(const struct plan *plan, size_t first, size_t second)
+{
+    const struct result *a = &plan->results[first], *b = &plan->results[second];
+
+    return has_same_jobs(plan, first) && a->refused == b->refused && a->nseries > 0 && a->nseries == b->nseries &&
+           a->nseries / 2 >= (a->jobs + a->warmup) / TICK_JOBS;
+}
+
+/* The quotient of sums, and for all pairs of a series what it would be more if it went on like these. */
+static double quotient(const double *series, size_t cut, size_t count, size_t all, double *off)
+{
+    double used = 0, time = 0;
+
+    for (size_t i = cut; i < count; i++) {
+        used += series[2 * i];
+        time += series[2 * i + 1];
+    }
+    for (size_t i = 0; i < all; i++)
+        off[i] = (series[2 * i] - used / time * series[2 * i + 1]) / (time / (double)(count - cut));
+    return used / time;
+}
+
+/* What is chance in the jobs is the same in both, and goes away in the difference of each TICK_JOBS of them. */
+static struct estimate difference_of_pairs(const struct plan *plan, size_t first, size_t second)
+{
+    const struct result *a = &plan->results[first], *b = &plan->results[second];
+    size_t cut = (size_t)fmax((double)a->warmup, (double)b->warmup) / TICK_JOBS, count = a->nseries / 2;
+    size_t all = lesser(a->nall, b->nall) / 2;
+    double *off[2] = {mem_array(all, sizeof(double)), mem_array(all, sizeof(double))}, mean;
+    struct estimate estimate;
+
+    mean = quotient(plan->series[second], cut, count, all, off[1]) -
+           quotient(plan->series[first], cut, count, all, off[0]);
+    for (size_t i = 0; i < all; i++)
+        off[1][i] -= off[0][i];
+    estimate = plan->configs[first].whole ? stats_batches(off[1] + cut, count - cut)
+                                          : stats_series(off[1] + cut, count - cut, off[1] + cut, all - cut);
+    estimate.mean = mean;
+    free(off[0]);
+    free(off[1]);
+    return estimate;
+}
+
+static struct estimate difference_of_runs(const struct plan *plan, size_t first, size_t second)
+{
+    size_t count = lesser(plan->results[first].nseries, plan->results[second].nseries);
+    double *differences = mem_array(count + 1, sizeof(*differences));
+    struct estimate estimate;
+
+    for (size_t i = 0; i < count; i++)
+        differences[i] = plan->series[second][i] - plan->series[first][i];
+    estimate = stats_replications(differences, count);
+    free(differences);
+    return estimate;
+}
+
+struct estimate plan_used(const struct plan *plan, size_t first, size_t second)
+{
+    const struct result *a = &plan->results[first], *b = &plan->results[second];
+    struct estimate estimate = {.mean = NAN};
+
+    if (has_same_jobs(plan, first) && a->replications > 1 && b->replications > 1)
+        estimate = difference_of_runs(plan, first, second);
+    else if (a->replications == 1 && b->replications == 1 && has_pairs(plan, first, second))
+        estimate = difference_of_pairs(plan, first, second);
+    if (isnan(estimate.mean)) /* or jobs that take no time */
+        estimate = (struct estimate){.mean = b->utilisation.mean - a->utilisation.mean,
+                                     .half = hypot(a->utilisation.half, b->utilisation.half)};
+    return estimate;
 }

@@ -23,7 +23,7 @@ struct plan {
  */
 bool plan_make(struct plan *plan, const struct config *base, const char *sweep, const char *compare, char *fault,
                size_t size);
-/* All of them, at most so many at a time; each in a process of its own. */
+/* All of them, at most so many at a time, or so many runs of a single one; each in a process of its own. */
 void plan_run(struct plan *plan, int at_a_time, FILE *progress);
 void plan_fini(struct plan *plan);
 struct difference {             /* of jobs that ended in both */
@@ -34,5 +34,8 @@ struct difference {             /* of jobs that ended in both */
     bool cut_off;               /* there are more jobs than are kept: of the first ones */
 };
 struct difference plan_difference(const struct plan *plan, size_t first, size_t second);
+/* How much more of the time the second uses, with a queue that is never empty; how sure that is by what both did with
+ * the same jobs, if they had so many. */
+struct estimate plan_used(const struct plan *plan, size_t first, size_t second);
 
 #endif

@@ -9,12 +9,12 @@
 
 #include "esim/feedback.h"
 #include "esim/json.h"
-#include "esim/random.h"
+#include "esim/run_internal.h"
 #include "esim/swf.h"
 #include "lib/memory/mem.h"
 
 enum { HOLDS = 2 /* times one after the other: the first may be chance, and one would stop at such */ };
-enum { TICK_JOBS = 20, FIRST_JOBS = 4000, TICKS_PER_MSER = 5 };
+enum { FIRST_JOBS = 4000 };
 enum { PROCESSOR_EFFORT = 32 /* what is done for a processor of a job, in looks at a host for a job */ };
 enum { HOPELESS_JOBS = 8000 /* of fewer a queue may grow by chance */, LONG_JOBS = 128000 };
 
@@ -54,6 +54,10 @@ static void tick(struct record *r)
     add(&r->tick_s, &r->capacity[4], r->ticks, span);
     add(&r->work_s, &r->capacity[5], r->ticks, r->work_sum_s);
     add(&r->used_s, &r->capacity[6], r->ticks, used_s / r->processors);
+    if (r->config->world.saturated && r->filled + 2 <= r->room) {
+        r->series[r->filled++] = r->used_s[r->ticks];
+        r->series[r->filled++] = span;
+    }
     r->ticks++;
     r->last_s = r->now_s;
     r->last_used_s = r->used_until_s;
@@ -78,7 +82,7 @@ static void ended(const struct sim_job *job, void *data)
     r->now_s = (double)world_now_ms(r->world) / 1000;
     r->used_until_s = world_used_ms(r->world) / 1000;
     r->work_sum_s += work;
-    if (job->index <= r->room) {
+    if (!r->config->world.saturated && job->index <= r->room) {
         while (r->filled < job->index) /* those between may come yet */
             r->series[r->filled++] = NAN;
         r->series[job->index - 1] = turnaround;
@@ -234,7 +238,7 @@ static void evaluate(struct record *r, struct result *result)
         result->seconds += r->tick_s[i];
 }
 
-static bool precise(const struct config *c, const struct result *result)
+bool run_is_precise(const struct config *c, const struct result *result)
 {
     const struct estimate *e = c->world.saturated ? &result->utilisation : &result->turnaround;
 
@@ -321,7 +325,7 @@ static void simulate(const struct config *c, struct record *r, struct result *re
             tick(r);
         evaluate(r, result);
         result->waiting = more ? 0 : world_waiting(r->world);
-        held = precise(c, result) ? held + 1 : 0;
+        held = run_is_precise(c, result) ? held + 1 : 0;
         hopeless = is_drawn(c) && r->ended >= HOPELESS_JOBS && is_hopeless(r, result) ? hopeless + 1 : 0;
         if (last || held == HOLDS || hopeless == HOLDS)
             break;
@@ -334,20 +338,11 @@ static void simulate(const struct config *c, struct record *r, struct result *re
     result->done = true;
 }
 
-/* Turnarounds of all runs. */
-struct pool {
-    double *values;
-    size_t count, capacity;
-};
-
-static void keep(struct pool *pool, const struct record *r, const struct result *result)
+void pool_add(struct pool *pool, const double *values, size_t count)
 {
-    size_t kept = result->jobs;
-
-    pool->values = mem_grow(pool->values, &pool->capacity, pool->count + kept + 1, sizeof(*pool->values));
-    if (kept > 0)
-        memcpy(pool->values + pool->count, r->turnaround + r->asked - kept, kept * sizeof(*pool->values));
-    pool->count += kept;
+    pool->values = mem_grow(pool->values, &pool->capacity, pool->count + count + 1, sizeof(*pool->values));
+    memcpy(pool->values + pool->count, values, count * sizeof(*pool->values));
+    pool->count += count;
 }
 
 /* Part of a trace, or no job at all, is no answer. */
@@ -366,8 +361,8 @@ static void judge(const struct record *r, const char *fault, struct result *resu
         snprintf(result->fault, sizeof(result->fault), "%s", fault);
 }
 
-static void run_once(const struct config *config, struct result *result, double *series, size_t room, struct pool *pool,
-                     FILE *progress)
+void run_once(const struct config *config, struct result *result, double *series, size_t room, struct pool *pool,
+              FILE *progress)
 {
     struct swf *swf = config->trace ? swf_open(config->trace, config->quiet) : NULL;
     struct source *source;
@@ -396,7 +391,8 @@ static void run_once(const struct config *config, struct result *result, double 
         judge(&r, swf ? swf_fault(swf) : NULL, result);
     result->nseries = r.filled;
     result->replications = 1;
-    keep(pool, &r, result);
+    if (pool && result->jobs > 0)
+        pool_add(pool, r.turnaround + (r.asked - result->jobs), result->jobs);
     if (result->done && is_drawn(config) && !has_other_runs(config))
         look_behind(&r, result, progress);
     result->nall = r.filled;
@@ -411,90 +407,10 @@ static void run_once(const struct config *config, struct result *result, double 
     free(r.work_s);
 }
 
-/* ---- independent replications ---- */
-
-struct sums { /* of each run, in the order of the runs */
-    double turnaround[REPLICATIONS_MAX], wait[REPLICATIONS_MAX], stretch[REPLICATIONS_MAX];
-    double utilisation[REPLICATIONS_MAX], load_out[REPLICATIONS_MAX];
-    double median[REPLICATIONS_MAX], p95[REPLICATIONS_MAX];
-    double work; /* load_out * seconds */
-    size_t count, steady;
-};
-
-static void add_run(struct sums *sums, const struct result *one, struct result *all)
+void run(const struct config *config, struct result *result, double *series, size_t room, int at_a_time, FILE *progress)
 {
-    sums->turnaround[sums->count] = one->turnaround.mean;
-    sums->wait[sums->count] = one->wait.mean;
-    sums->stretch[sums->count] = one->stretch.mean;
-    sums->utilisation[sums->count] = one->utilisation.mean;
-    sums->load_out[sums->count] = one->load_out.mean;
-    sums->median[sums->count] = one->median.mean;
-    sums->p95[sums->count] = one->p95.mean;
-    sums->work += one->seconds > 0 ? one->load_out.mean * one->seconds : 0;
-    sums->steady += one->steady;
-    sums->count++;
-    if (sums->count > 1) {
-        all->jobs += one->jobs;
-        all->warmup += one->warmup;
-        all->refused += one->refused;
-        all->waiting += one->waiting;
-        all->seconds += one->seconds;
-    }
-    all->turnaround = stats_replications(sums->turnaround, sums->count);
-    all->wait = stats_replications(sums->wait, sums->count);
-    all->stretch = stats_replications(sums->stretch, sums->count);
-    all->utilisation = stats_replications(sums->utilisation, sums->count);
-    all->load_out = stats_replications(sums->load_out, sums->count);
-    all->load_out.mean = all->seconds > 0 ? sums->work / all->seconds : NAN;
-    all->steady = true; /* for precise() */
-    all->replications = sums->count;
-}
-
-/* Of the jobs of all runs; how much it may be off as those of single runs say. */
-static struct estimate of_all(struct pool *pool, double q, const double *of_runs, size_t count)
-{
-    struct estimate estimate = stats_replications(of_runs, count);
-
-    estimate.mean = stats_quantile(pool->values, pool->count, q);
-    return estimate;
-}
-
-static void replicate(const struct config *config, struct result *result, double *series, size_t room,
-                      struct pool *pool, FILE *progress)
-{
-    enum { AT_LEAST = 10 }; /* of fewer the spread is too uncertain to stop at */
-    struct sums *sums = mem_zalloc(sizeof(*sums));
-    struct config other = *config;
-    struct result one = *result;
-
-    for (;;) {
-        add_run(sums, &one, result);
-        if (sums->count >= REPLICATIONS_MAX || (sums->count >= AT_LEAST && precise(config, result)))
-            break;
-        other.workload.seed = stream_seed(config->workload.seed, sums->count);
-        other.world.core.seed = stream_seed(config->world.core.seed, sums->count);
-        if (progress)
-            fprintf(progress, "\r%s: %zu runs ", config->label, sums->count);
-        run_once(&other, &one, NULL, 0, pool, NULL);
-    }
-    if (progress)
-        fprintf(progress, "\r\033[K");
-    result->steady = 2 * sums->steady > sums->count;
-    result->median = of_all(pool, 0.5, sums->median, sums->count);
-    result->p95 = of_all(pool, 0.95, sums->p95, sums->count);
-    result->too_short = false;
-    for (result->nseries = 0; result->nseries < room && result->nseries < sums->count; result->nseries++)
-        series[result->nseries] = sums->turnaround[result->nseries];
-    result->nall = result->nseries;
-    free(sums);
-}
-
-void run(const struct config *config, struct result *result, double *series, size_t room, FILE *progress)
-{
-    struct pool pool = {.count = 0};
-
-    run_once(config, result, series, room, &pool, progress);
-    if (result->done && has_other_runs(config))
-        replicate(config, result, series, room, &pool, progress);
-    free(pool.values);
+    if (has_other_runs(config))
+        replicate(config, result, series, room, at_a_time, progress);
+    else
+        run_once(config, result, series, room, NULL, progress);
 }

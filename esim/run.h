@@ -60,12 +60,16 @@ struct result {
     size_t nall;     /* ... and with the others behind */
 };
 
-enum { REPLICATIONS_MAX = 1000, JUDGED_MAX = 128000 };
+enum { REPLICATIONS_MAX = 1000, JUDGED_MAX = 128000, TICK_JOBS = 20 };
 
 /* series: [room] turnarounds by the number of the job, as far as the last that ended, NAN where one did not; of several
- * runs the mean of each, if there is room for REPLICATIONS_MAX. Behind a run whose length was said the jobs go on for a
- * while, JUDGED_MAX at most, until it is known how much they depend on each other; nothing else is said of those.
- * progress: a line on a terminal, or NULL. */
-void run(const struct config *config, struct result *result, double *series, size_t room, FILE *progress);
+ * runs the mean of each, if there is room for REPLICATIONS_MAX. With a queue that is never empty, where turnarounds
+ * have no meaning: for every TICK_JOBS jobs that ended the seconds in which a processor was used in the mean, and how
+ * many went by; of several runs the utilisation of each. Behind a run whose length was said the jobs go on for a while,
+ * JUDGED_MAX at most, until it is known how much they depend on each other; nothing else is said of those. Several runs
+ * are side by side, so many at a time, in processes of their own. progress: a line on a terminal, or NULL.
+ */
+void run(const struct config *config, struct result *result, double *series, size_t room, int at_a_time,
+         FILE *progress);
 
 #endif

@@ -100,10 +100,8 @@ static const char *half_width(char *text, size_t size, double half, int digits)
 /* In words: whether a difference is more than chance. */
 static void print_saturated(const struct plan *plan, size_t first, size_t i)
 {
-    const struct result *a = &plan->results[first], *b = &plan->results[i];
-    double change = 100 * (b->utilisation.mean - a->utilisation.mean);
-    double half = 100 * hypot(a->utilisation.half, b->utilisation.half);
-
+    struct estimate used = plan_used(plan, first, i);
+    double change = 100 * used.mean, half = 100 * used.half;
     char text[40];
 
     printf("%s: utilisation %+.2f %s points against %s: %s\n", plan->configs[i].label, change,
@@ -187,6 +185,10 @@ static void print_limits(const struct plan *plan)
         printf("Taken to compute all the time: %" PRIu64 " of which it is not known what they used.\n", h->unknown_use);
     if (h->drained > 0)
         printf("Drained in the end, and taken to be there all the time: %d hosts.\n", h->drained);
+    if (h->bound > 0 && c->world.core.topology == TOPOLOGY_CUBE)
+        printf("On any hosts of the cube: %" PRIu64
+               " that might have some only, as it is not known which nodes these were.\n",
+               h->bound);
     printf(
         "Not known, and not simulated: load that is not of jobs, hosts that failed or were drained meanwhile%s, jobs "
         "that were held, or moved forward.\n",

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,12 @@
 #include "lib/memory/mem.h"
 
 enum { LOG_HEADER = 32, PIECE = 1 << 20, TRIES = 20 };
+
+static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
+
+static const struct snapshot *volatile there; /* the names are made before, as a handler can make none */
+static struct sigaction actions[SIGNALS];
 
 struct mark { /* equal ones: the copy between them is whole */
     unsigned char header[LOG_HEADER];
@@ -96,12 +103,11 @@ static bool copy(const char *from, const char *to, bool must)
 
 static bool take(const char *path, const char *log, const struct snapshot *to, char *fault, size_t size)
 {
-    char *to_log = mem_format("%s-wal", to->path);
     bool whole = false, good = true;
 
     for (int i = 0; good && !whole && i < TRIES; i++) {
         struct mark before, after;
-        good = look(path, log, &before) && copy(path, to->path, true) && copy(log, to_log, false) &&
+        good = look(path, log, &before) && copy(path, to->path, true) && copy(log, to->files[1], false) &&
                look(path, log, &after);
         whole = good && same(&before, &after);
     }
@@ -109,8 +115,61 @@ static bool take(const char *path, const char *log, const struct snapshot *to, c
         snprintf(fault, size, "cannot copy %.150s to read it: %s", path, strerror(errno));
     else if (!whole)
         snprintf(fault, size, "%.150s changes faster than it can be copied: give esim a copy of it", path);
-    free(to_log);
     return whole;
+}
+
+/* ---- its files ---- */
+
+void snapshot_abandon(void)
+{
+    const struct snapshot *snapshot = there;
+
+    for (size_t i = 0; snapshot && i < SNAPSHOT_FILES; i++)
+        unlink(snapshot->files[i]);
+    if (snapshot)
+        rmdir(snapshot->dir);
+}
+
+static void on_end(int number)
+{
+    snapshot_abandon();
+    (void)raise(number); /* which is the default's again */
+}
+
+/* One that is ignored stays so. */
+static void watch_signals(void)
+{
+    const struct sigaction action = {.sa_handler = on_end, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+
+    for (size_t i = 0; i < SIGNALS; i++)
+        if (sigaction(signals[i], NULL, &actions[i]) == 0 && actions[i].sa_handler == SIG_DFL)
+            sigaction(signals[i], &action, NULL);
+}
+
+static void leave_signals(void)
+{
+    for (size_t i = 0; i < SIGNALS; i++)
+        sigaction(signals[i], &actions[i], NULL);
+}
+
+/* Their names are right as soon as there is a file: in between the directory has its own already, and is empty. */
+static bool make_dir(struct snapshot *snapshot, const char *parent, char *fault, size_t size)
+{
+    static const char *const names[SNAPSHOT_FILES] = {"", "-wal", "-shm", "-journal"};
+
+    snapshot->dir = mem_format("%s/esim-XXXXXX", parent);
+    for (size_t i = 0; i < SNAPSHOT_FILES; i++)
+        snapshot->files[i] = mem_format("%s/store%s", snapshot->dir, names[i]);
+    snapshot->path = snapshot->files[0];
+    there = snapshot;
+    watch_signals();
+    if (!mkdtemp(snapshot->dir)) {
+        snprintf(fault, size, "%.150s: %s", snapshot->dir, strerror(errno));
+        return false;
+    }
+    for (size_t i = 0; i < SNAPSHOT_FILES; i++)
+        memcpy(snapshot->files[i], snapshot->dir, strlen(snapshot->dir));
+    return true;
 }
 
 bool snapshot_take(struct snapshot *snapshot, const char *path, char *fault, size_t size)
@@ -125,17 +184,8 @@ bool snapshot_take(struct snapshot *snapshot, const char *path, char *fault, siz
         snprintf(fault, size, "%.150s: %s", path, good ? "this is not a file" : strerror(errno));
         good = false;
     }
-    if (good) {
-        snapshot->dir = mem_format("%s/esim-XXXXXX", temporary && temporary[0] == '/' ? temporary : "/var/tmp");
-        snapshot->path = mem_format("%s/store", snapshot->dir);
-        good = mkdtemp(snapshot->dir) != NULL;
-        if (!good)
-            snprintf(fault, size, "%.150s: %s", snapshot->dir, strerror(errno));
-    }
-    if (good) {
-        memcpy(snapshot->path, snapshot->dir, strlen(snapshot->dir));
-        good = take(path, log, snapshot, fault, size);
-    }
+    good = good && make_dir(snapshot, temporary && temporary[0] == '/' ? temporary : "/var/tmp", fault, size) &&
+           take(path, log, snapshot, fault, size);
     free(log);
     if (!good)
         snapshot_drop(snapshot);
@@ -144,16 +194,13 @@ bool snapshot_take(struct snapshot *snapshot, const char *path, char *fault, siz
 
 void snapshot_drop(struct snapshot *snapshot)
 {
-    static const char *const names[] = {"", "-wal", "-shm", "-journal"};
-
-    for (size_t i = 0; snapshot->path && i < sizeof(names) / sizeof(names[0]); i++) {
-        char *name = mem_format("%s%s", snapshot->path, names[i]);
-        unlink(name);
-        free(name);
-    }
-    if (snapshot->dir)
-        rmdir(snapshot->dir);
+    if (!snapshot->dir)
+        return;
+    snapshot_abandon();
+    there = NULL;
+    leave_signals();
+    for (size_t i = 0; i < SNAPSHOT_FILES; i++)
+        free(snapshot->files[i]);
     free(snapshot->dir);
-    free(snapshot->path);
     *snapshot = (struct snapshot){.dir = NULL};
 }

@@ -72,7 +72,7 @@ static void do_action(struct world *w, const struct action *action)
     case ACTION_PERSIST_HOST:
     case ACTION_HOST_GONE:
     case ACTION_PERSIST_SETTING:
-    case ACTION_TAKEN:
+    case ACTION_ACKNOWLEDGE:
     case ACTION_TIMER: /* nothing is lost, so nothing is sent again */
     case ACTION_TYPE_COUNT:
         break;
@@ -153,11 +153,13 @@ enum answer world_pass(struct world *w, const struct event *event, uint64_t *job
 
 /* ---- what happens ---- */
 
-/* Those of its hosts that the machine has, which may be smaller than the one that the job came from; the caller's. */
+/* Those of its hosts that the machine has, which may be smaller than the one that the job came from; the caller's. Only
+ * jobs of a history have some, and it does not say which node of a cube a host was: there a job may have all. */
 static int *allowed(const struct world *w, int *count)
 {
     const struct sim_job *job = &w->next;
-    int *hosts = job->hosts ? mem_array((size_t)job->nhosts, sizeof(*hosts)) : NULL;
+    bool known = job->hosts && w->settings.core.topology != TOPOLOGY_CUBE;
+    int *hosts = known ? mem_array((size_t)job->nhosts, sizeof(*hosts)) : NULL;
 
     *count = 0;
     for (int i = 0; hosts && i < job->nhosts; i++)
@@ -228,13 +230,28 @@ static bool submit(struct world *w)
     return good;
 }
 
+/* Of a job that may have any hosts, on a machine that is no cube. */
+static bool will_be_refused(const struct world *w)
+{
+    const struct core_demand demand = {.memory_bytes = w->settings.memory_bytes > 0 ? w->next.memory_bytes : 0,
+                                       .per_host = w->next.per_host};
+    struct core_reach reach;
+
+    core_reach(w->core, NULL, 0, 0, &demand, &reach);
+    return w->next.nprocs > reach.cpus;
+}
+
 /* One that waits in the core takes four times the memory of one here. Of jobs of which none may pass another it looks
- * at the first of those that wait only, and at none behind one that has no place (core/queue.c). */
+ * at the first of those that wait only, and at none behind one that has no place (core/queue.c). Where jobs follow
+ * others, those that are refused are so at once: their followers wait no longer. */
 static bool stays_behind(const struct world *w)
 {
-    const bool none_passes = !w->source->has_after && !w->source->over && w->settings.core.user_running == 0;
+    const bool follow = w->source->over != NULL;
+    const bool none_passes = !w->source->has_after && w->settings.core.user_running == 0 &&
+                             !(follow && w->settings.core.topology == TOPOLOGY_CUBE);
 
-    return none_passes && w->settings.explain == 0 && !w->settings.every_job && (w->behind || w->nwaiting >= QUEUED);
+    return none_passes && w->settings.explain == 0 && !w->settings.every_job && (w->behind || w->nwaiting >= QUEUED) &&
+           !(follow && will_be_refused(w));
 }
 
 static void put_behind(struct world *w)
@@ -259,7 +276,8 @@ static void fill(struct world *w)
             w->last_behind = &w->behind;
         w->nbehind--;
         w->next = first->job;
-        submit(w);
+        if (!submit(w))
+            assert(!w->source->over);
         w->next = next;
         free(first);
     }

@@ -108,14 +108,16 @@ void hosts_destroy(struct world *w)
 /* ---- reports ---- */
 
 /* It says what the last one did that the core has, which began when what ran there had settled: no verdict follows from
- * it that does not follow from that one. So of a machine of 1,000 hosts those report that have something to say. */
+ * it that does not follow from that one. So of a machine of 1,000 hosts those report that have something to say. With
+ * one level only what is not of jobs decides, and there is none of that. */
 static bool says_nothing_new(const struct world *w, int host)
 {
     int64_t changed_ms = load_changed(w->load, host);
 
+    if (w->settings.every_report || w->told_ms[host] < 0)
+        return false;
     changed_ms = w->ordered_ms[host] > changed_ms ? w->ordered_ms[host] : changed_ms;
-    return !w->settings.every_report && w->told_ms[host] >= 0 &&
-           w->told_ms[host] >= changed_ms + w->settings.core.settle_ms;
+    return w->settings.core.levels == 1 || w->told_ms[host] >= changed_ms + w->settings.core.settle_ms;
 }
 
 void hosts_has_news(struct world *w, int host)

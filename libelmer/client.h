@@ -52,8 +52,7 @@ short client_desk_events(const struct client_desk *desk);
 int64_t client_desk_until_ms(const struct client_desk *desk);
 /* Have the submission signed by the deadline; it stays the caller's, who calls client_desk_step() until the signing is
  * SIGNING_DONE. Then client_ticket_take(): the submission gets its ticket, which lives as long as the signing. Where
- * nobody signs it goes without, and so does one that cannot be signed as it is: elmer says what is wrong with it.
- * Returns ELMER_OK, or ELMER_UNAVAILABLE: not now. */
+ * no key is it goes without. Returns ELMER_OK; ELMER_UNAVAILABLE: not now; or ELMER_REFUSED: not as it is. */
 void client_ticket_begin(struct client_desk *desk, struct client_signing *signing, const struct wire_message *submit,
                          int64_t deadline_ms);
 int client_ticket_take(struct client_signing *signing, struct wire_message *submit, struct elmer_error *error);

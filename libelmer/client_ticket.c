@@ -5,8 +5,10 @@
  * was one that had been kept: it may have been closed while it was not used. A hang of the other side ends with the
  * deadline; so does the wait for a turn.
  *
- * A host without rsd, or with one from before there were tickets, has none: then the submission goes without, and the
- * hosts that run it decide. Where somebody signs it does not go without because he is busy: it would be refused there.
+ * A host that has no key for tickets, or an rsd from before there were any, has none: then the submission goes without,
+ * and the hosts that run it decide. Where somebody signs it does not go without because he is busy, or because rsd is
+ * not there, for a moment or for long, or because he says that he cannot sign it: it would be refused there, and nobody
+ * would know why.
  * rsd makes its own socket before the one of the tickets, as systemd does (rsd-tickets.socket), so that the times of
  * both tell which rsd runs.
  */
@@ -32,7 +34,7 @@
 #include "lib/wire/channel.h"
 #include "libelmer/client.h"
 
-enum { DIAL_AGAIN_MS = 10, DEAF_MS = 500, BOOT_MS = 3000, TICKET_MS = 8000, TICKET_OUT_MAX = 4 << 20 };
+enum { DIAL_AGAIN_MS = 10, DEAF_MS = 500, SOCKETS_S = 5, TICKET_MS = 8000, TICKET_OUT_MAX = 4 << 20 };
 
 /* NAME beside the socket that the caller has named, else where rsd has it. */
 static bool address_of(const char *socket, const char *name, struct sockaddr_un *address)
@@ -84,8 +86,8 @@ static int dial(struct client_desk *desk)
     return 0;
 }
 
-/* Users have been signed for here: after a boot, or while it starts again, rsd has no socket for a moment. */
-static bool comes_soon(const struct client_desk *desk)
+/* Users are signed for here, though there is no socket: rsd has none after a boot or while it starts again. */
+static bool has_key(const struct client_desk *desk)
 {
     struct sockaddr_un standard, address;
     struct stat st;
@@ -95,15 +97,20 @@ static bool comes_soon(const struct client_desk *desk)
 }
 
 /* An rsd from before there were tickets runs, which may have left the socket of a later one where it was: its own is
- * newer and answers. */
+ * newer and answers. Not one that has just come, with the socket of the tickets to follow: systemd listens on one after
+ * the other. */
 static bool from_before(const struct client_desk *desk)
 {
     struct sockaddr_un tickets, rsd;
     struct stat old, new;
+    int64_t age_s;
     int fd;
 
     if (!address_of(desk->beside, "ticket.sock", &tickets) || !address_of(desk->beside, "rsd.sock", &rsd) ||
         stat(rsd.sun_path, &new) < 0)
+        return false;
+    age_s = wall_now().ms / 1000 - new.st_mtim.tv_sec;
+    if (age_s >= 0 && age_s < SOCKETS_S)
         return false;
     if (stat(tickets.sun_path, &old) < 0)
         old = (struct stat){0};
@@ -190,14 +197,13 @@ static void end_first(struct client_desk *desk, int result)
 static void failed(struct client_desk *desk, int result)
 {
     struct client_signing *signing = desk->first;
-    int64_t now = mono_now_ms(), asked_ms = now - signing->begun_ms, left_ms = signing->deadline_ms - signing->begun_ms;
+    int64_t now = mono_now_ms(), asked_ms = now - signing->begun_ms;
     bool again = signing->kept;
 
     signing->kept = false;
     client_desk_close(desk);
     if (signing->is_submission &&
-        ((result == -ENOENT && (asked_ms >= earlier(left_ms, BOOT_MS) || !comes_soon(desk))) ||
-         (result != -EAGAIN && asked_ms >= DEAF_MS && from_before(desk))))
+        ((result == -ENOENT && !has_key(desk)) || (result != -EAGAIN && asked_ms >= DEAF_MS && from_before(desk))))
         end_first(desk, 0); /* nobody signs here */
     else if (now >= signing->deadline_ms || (!signing->is_submission && !again))
         end_first(desk, result);
@@ -345,7 +351,7 @@ void client_ticket_begin(struct client_desk *desk, struct client_signing *signin
 
 static int not_now(int result, struct elmer_error *error)
 {
-    return result == -ECONNREFUSED
+    return result == -ECONNREFUSED || result == -ENOENT
                ? client_error(error, ELMER_UNAVAILABLE,
                               "rsd does not run on this host, so nobody signs the submission: systemctl start rsd")
                : client_error(error, ELMER_UNAVAILABLE,
@@ -362,9 +368,11 @@ int client_ticket_take(struct client_signing *signing, struct wire_message *subm
         return not_now(signing->result, error);
     if (signing->result == 1 && answer->type == WIRE_ticket)
         submit->u.submit.ticket = answer->u.ticket.ticket;
-    if (signing->result == 1 && answer->type == WIRE_error && strcmp(answer->u.error.code, WIRE_CODE_UNAVAILABLE) == 0)
-        return client_error(error, ELMER_UNAVAILABLE, "it cannot be signed now: %s", answer->u.error.text);
-    return ELMER_OK;
+    if (signing->result != 1 || answer->type != WIRE_error)
+        return ELMER_OK;
+    return strcmp(answer->u.error.code, WIRE_CODE_UNAVAILABLE) == 0
+               ? client_error(error, ELMER_UNAVAILABLE, "it cannot be signed now: %s", answer->u.error.text)
+               : client_error(error, ELMER_REFUSED, "it cannot be signed: %s", answer->u.error.text);
 }
 
 /* ---- decisions of administrators ---- */

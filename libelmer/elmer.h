@@ -4,6 +4,8 @@
  * nothing, and install no signal handlers. A call whose connection breaks connects and asks again while time remains; a
  * submission that is sent twice makes one job, because it carries a token. Strings are UTF-8. One struct elmer belongs
  * to one thread at a time. Link with `pkg-config --libs elmer`.
+ *
+ * To look at a job's terminal takes encryption, which this library does not bring along: that is left to eattach(1).
  */
 #ifndef LIBELMER_ELMER_H
 #define LIBELMER_ELMER_H
@@ -179,7 +181,7 @@ struct elmer_job {
     const double *level_seconds; size_t nlevels; /* time at each level */
     bool hidden;                         /* of another user: what only its owner may see is empty */
     const char *comment;                 /* as submitted; "": none */
-    uint32_t mesh_rows;                  /* as submitted, of nprocs / mesh_rows columns; 0: none */
+    uint32_t mesh_rows;                  /* of its mesh, nprocs / mesh_rows columns: as submitted, or made of nprocs in a cube until it has ended; 0: none */
     uint64_t time_limit_ms;              /* as submitted; 0: none */
     uint64_t cpu_limit_ms;               /* as submitted; 0: none */
     const char *const *after; size_t nafter; /* as submitted */
@@ -194,7 +196,7 @@ struct elmer_job {
     uint32_t ntasks;                     /* of an array; 0: it is none */
     uint32_t tasks_ok;                   /* of an array: have ended with status 0 */
     uint32_t tasks_failed;               /* ... have ended in another way */
-    bool notice;                         /* as submitted: it tells about another job, and has no place in the queue */
+    bool notice;                         /* as submitted: it tells about another job, or has read what it has left, and has no place in the queue */
     uint64_t begin_notice;               /* the job that tells its user when it begins; 0: none */
     uint64_t end_notice;                 /* ... when it has ended; 0: none */
     const char *mail_at;                 /* as submitted; "": none */
@@ -321,6 +323,25 @@ int elmer_read_output(struct elmer *elmer, uint64_t job, uint32_t rank, bool err
                       struct elmer_part **part, struct elmer_error *error);
 void elmer_part_free(struct elmer_part *part);
 
+/* The same of a job that runs or has ended: a job of the caller's reads on that host, which does nothing else, takes no
+ * processor and no turn, and is in no list. The first read submits it, and it is ended when the output is closed. It
+ * lives for a minute; a later read submits another one. An output belongs to its struct elmer: it is closed before that
+ * one, and has one call at a time. */
+struct elmer_output;
+/* Asks nobody. job, which may go then, is one of elmer_query() or elmer_wait(). ELMER_NOT_PERMITTED: of another user;
+ * ELMER_REFUSED: no such rank, or it is not known where it writes; ELMER_WRONG_STATE: it has not begun;
+ * ELMER_FAILED. */
+int elmer_output_open(struct elmer *elmer, const struct elmer_job *job, uint32_t rank, bool errors,
+                      struct elmer_output **output, struct elmer_error *error);
+/* As elmer_read_output(). ELMER_UNAVAILABLE: try again a moment later, also as long as what reads has not begun, which
+ * is not waited for here; ELMER_REFUSED: it cannot. A file that is not there any more is made, empty. */
+int elmer_output_read(struct elmer_output *output, int64_t offset, int timeout_ms, struct elmer_part **part,
+                      struct elmer_error *error);
+/* The job that reads; 0: none yet. */
+uint64_t elmer_output_reader(const struct elmer_output *output);
+/* Free it, and end what reads by the timeout; else that ends by itself. NULL is none. */
+void elmer_output_close(struct elmer_output *output, int timeout_ms);
+
 /* Remove a job that has not started. text (may be NULL) receives elmer's answer for people. */
 int elmer_cancel(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text,
                  struct elmer_error *error);
@@ -411,6 +432,12 @@ int elmer_explain_begin(struct elmer *elmer, uint64_t job, int timeout_ms, struc
 int elmer_query_hosts_begin(struct elmer *elmer, int timeout_ms, struct elmer_call **call, struct elmer_error *error);
 int elmer_read_output_begin(struct elmer *elmer, uint64_t job, uint32_t rank, bool errors, int64_t offset,
                             int timeout_ms, struct elmer_call **call, struct elmer_error *error);
+/* Answered by a part, too. The output stays until the call has ended, or is freed. */
+int elmer_output_read_begin(struct elmer_output *output, int64_t offset, int timeout_ms, struct elmer_call **call,
+                            struct elmer_error *error);
+/* The output is freed when this returns, whatever that is. *call is NULL with ELMER_OK, too, where nothing reads. */
+int elmer_output_close_begin(struct elmer_output *output, int timeout_ms, struct elmer_call **call,
+                             struct elmer_error *error);
 int elmer_signal_begin(struct elmer *elmer, uint64_t job, int number, int timeout_ms, struct elmer_call **call,
                        struct elmer_error *error);
 int elmer_signal_tasks_begin(struct elmer *elmer, uint64_t array, const char *tasks, int number, int timeout_ms,

@@ -98,9 +98,9 @@ int main(int argc, char **argv)
         log_error("the standard input is no connection of elmer: this program is started by elmer-signer.socket");
         return 1;
     }
-    int code = serve(dir, config, &channel, &err);
+    int result = serve(dir, config, &channel, &err);
     channel_fini(&channel);
-    if (code < 0)
+    if (result < 0)
         log_error("elmer-signer ends: %s", err.text);
-    return code < 0 ? 1 : 0;
+    return result < 0 ? 1 : 0;
 }

@@ -124,7 +124,7 @@ static int64_t round_begins(intptr_t what)
     now = yield_now();
     if (!yield_page_asked && wait_is_long(&own.wait, now))
         yield_page_open(false);
-    due = wait_round(&own.wait, now, what, is_alone() ? 0 : bound);
+    due = wait_round(&own.wait, now, what, is_alone() ? 0 : bound, yield_call_ns());
     if (own.wait.spun > 0 && yield_slot)
         count(&yield_slot->spun_ns, (uint64_t)own.wait.spun);
     own.wait.spun = 0;
@@ -157,7 +157,7 @@ static void round_ends(bool progress)
 /* In a library's round that is not due for a sleep. */
 static bool makes_way(void)
 {
-    if (is_crowded())
+    if (is_crowded() || own.wait.way)
         return true;
     if (bound == 0)
         return ++own.kept >= YIELD_ROUNDS;
@@ -190,6 +190,12 @@ YIELD_PUBLIC int sched_yield(void)
     if (!own.inside)
         round_ends(false);
     return 0;
+}
+
+/* The C library's own does not call the one above. */
+YIELD_PUBLIC void thrd_yield(void)
+{
+    (void)sched_yield();
 }
 
 int64_t yield_poll_begins(intptr_t what)
@@ -239,6 +245,10 @@ static void library_ends(bool progress)
     own.inside = false;
     if (!progress && own.due > 0)
         nap(own.due);
+    else if (!progress && own.wait.way && !own.idle)
+        make_way();
+    if (progress && !own.got && wait_has_stayed(&own.wait))
+        wait_stays_awake(&own.wait, yield_now());
     own.due = 0;
     round_ends(progress);
 }

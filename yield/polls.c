@@ -90,6 +90,22 @@ static int epoll_pwait_plainly(int epoll, struct epoll_event *events, int max, i
     return plainly(SYS_epoll_pwait, values);
 }
 
+/* Newer than the oldest C library and kernel: who calls it has both, or finds out. */
+int epoll_pwait2(int epoll, struct epoll_event *events, int max, const struct timespec *time, const sigset_t *mask);
+
+static int epoll_pwait2_plainly(int epoll, struct epoll_event *events, int max, const struct timespec *time,
+                                const sigset_t *mask)
+{
+#ifdef SYS_epoll_pwait2
+    const long values[6] = {epoll, (intptr_t)events, max, (intptr_t)time, (intptr_t)mask, KERNEL_SIGNALS / 8};
+    return plainly(SYS_epoll_pwait2, values);
+#else
+    (void)epoll, (void)events, (void)max, (void)time, (void)mask;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
 static int epoll_wait_plainly(int epoll, struct epoll_event *events, int max, int timeout)
 {
     return epoll_pwait_plainly(epoll, events, max, timeout, NULL);
@@ -102,6 +118,8 @@ static int (*real_pselect)(int, fd_set *, fd_set *, fd_set *, const struct times
                            const sigset_t *) = pselect_plainly;
 static int (*real_epoll_wait)(int, struct epoll_event *, int, int) = epoll_wait_plainly;
 static int (*real_epoll_pwait)(int, struct epoll_event *, int, int, const sigset_t *) = epoll_pwait_plainly;
+static int (*real_epoll_pwait2)(int, struct epoll_event *, int, const struct timespec *,
+                                const sigset_t *) = epoll_pwait2_plainly;
 
 #define FIND(name) real_##name = (__typeof__(real_##name))(uintptr_t)yield_next(#name, (void *)(uintptr_t)real_##name)
 
@@ -113,6 +131,7 @@ __attribute__((constructor)) static void begin(void)
     FIND(pselect);
     FIND(epoll_wait);
     FIND(epoll_pwait);
+    FIND(epoll_pwait2);
 }
 
 int yield_wait_for(struct pollfd *asked, int64_t ns)
@@ -258,11 +277,21 @@ YIELD_PUBLIC int pselect(int number, fd_set *reads, fd_set *writes, fd_set *othe
     return real_pselect(number, reads, writes, others, timeout, mask);
 }
 
-/* ---- epoll_wait(), epoll_pwait() ---- */
+/* ---- epoll_wait(), epoll_pwait(), epoll_pwait2() ---- */
+
+enum epoll_call { BY_WAIT, BY_PWAIT, BY_PWAIT2 };
+
+static int epoll_once(int epoll, struct epoll_event *events, int max, const sigset_t *mask, enum epoll_call by)
+{
+    if (by == BY_WAIT)
+        return real_epoll_wait(epoll, events, max, 0);
+    return by == BY_PWAIT ? real_epoll_pwait(epoll, events, max, 0, mask)
+                          : real_epoll_pwait2(epoll, events, max, &at_once, mask);
+}
 
 /* It sleeps in ppoll(), which knows parts of a millisecond wherever a program may run, and takes nothing; without the
- * mask, because the kernel looks for no signals where epoll_pwait() has a time-out of 0. plain: for epoll_wait(). */
-static int epoll_now(int epoll, struct epoll_event *events, int max, const sigset_t *mask, bool plain)
+ * mask, because the kernel looks for no signals where epoll_pwait() has a time-out of 0. */
+static int epoll_now(int epoll, struct epoll_event *events, int max, const sigset_t *mask, enum epoll_call by)
 {
     struct pollfd asked = {.fd = epoll, .events = POLLIN};
     int64_t due = yield_poll_begins((intptr_t)&real_epoll_wait ^ epoll), began = due > 0 ? yield_now() : 0;
@@ -271,7 +300,7 @@ static int epoll_now(int epoll, struct epoll_event *events, int max, const sigse
     if (due > 0)
         (void)real_ppoll(&asked, 1, &sleep, NULL);
     errno = kept;
-    result = plain ? real_epoll_wait(epoll, events, max, 0) : real_epoll_pwait(epoll, events, max, 0, mask);
+    result = epoll_once(epoll, events, max, mask, by);
     yield_poll_ends(result, due, began);
     return result;
 }
@@ -279,7 +308,7 @@ static int epoll_now(int epoll, struct epoll_event *events, int max, const sigse
 YIELD_PUBLIC int epoll_wait(int epoll, struct epoll_event *events, int max, int timeout)
 {
     if (timeout == 0)
-        return epoll_now(epoll, events, max, NULL, true);
+        return epoll_now(epoll, events, max, NULL, BY_WAIT);
     yield_blocks();
     return real_epoll_wait(epoll, events, max, timeout);
 }
@@ -287,7 +316,16 @@ YIELD_PUBLIC int epoll_wait(int epoll, struct epoll_event *events, int max, int 
 YIELD_PUBLIC int epoll_pwait(int epoll, struct epoll_event *events, int max, int timeout, const sigset_t *mask)
 {
     if (timeout == 0)
-        return epoll_now(epoll, events, max, mask, false);
+        return epoll_now(epoll, events, max, mask, BY_PWAIT);
     yield_blocks();
     return real_epoll_pwait(epoll, events, max, timeout, mask);
+}
+
+YIELD_PUBLIC int epoll_pwait2(int epoll, struct epoll_event *events, int max, const struct timespec *timeout,
+                              const sigset_t *mask)
+{
+    if (is_at_once(timeout))
+        return epoll_now(epoll, events, max, mask, BY_PWAIT2);
+    yield_blocks();
+    return real_epoll_pwait2(epoll, events, max, timeout, mask);
 }

@@ -3,7 +3,13 @@
  * A round is a call that finds out whether there is something to do. A wait begins with the first of them, and ends
  * with progress, or when the thread has done something else between two rounds. Its rounds may ask for a few things in
  * turn, and yield between them; who asks for one thing after the other serves many, and does not wait. Nothing here
- * makes a system call, and the first rounds of a wait do not even read the clock: most messages come in that time. */
+ * makes a system call, and the first rounds of a wait do not even read the clock: most messages come in that time.
+ *
+ * Nothing wakes who sleeps when a message comes through shared memory. So who sleeps lets the other one wait, who then
+ * sleeps too and lets the first one wait: two that have nothing to wait for would go on so for ever after one of them
+ * has been late once, and the kernel, which sees two that sleep, would leave both on one processor. Therefore who has
+ * slept in a brief wait stays awake for as long again and a while more, and makes way in each round, because the one
+ * that it waits for may have no other processor. Longer waits are not made of others' sleeps. */
 #ifndef YIELD_WAIT_H
 #define YIELD_WAIT_H
 
@@ -16,9 +22,12 @@ enum {
     WAIT_SLEEP_NS = 20000, /* the first sleep: what a kernel needs for less gives nothing to others */
     WAIT_BOUND_US = 100,   /* the longest sleep, unless ELMER_POLL_SLEEP says another one */
     WAIT_BOUND_MAX_US = 10000,
-    WAIT_FEW = 4,       /* things that one wait may ask for */
-    WAIT_ELSEWHERE = 8, /* rounds that ask for other things than the one with the sleep, until one of them has it */
-    WAIT_GAP_NS = 1000, /* who is longer away from the rounds has worked */
+    WAIT_BRIEF_NS = 500000, /* a wait of less may be made of others' sleeps */
+    WAIT_WAY_NS = 1000,     /* who stays awake makes way from then on: who answers has done so before */
+    WAIT_AWAKE_NS = 100000, /* no more in one wait: others have woken up, or need this processor */
+    WAIT_FEW = 4,           /* things that one wait may ask for */
+    WAIT_ELSEWHERE = 8,     /* rounds that ask for other things than the one with the sleep, until one of them has it */
+    WAIT_GAP_NS = 1000,     /* who is longer away from the rounds, beyond one system call, has worked */
     WAIT_GAP_SLEPT_NS = 10000 /* after a sleep caches are cold */
 };
 
@@ -31,10 +40,12 @@ struct wait_turn {
 struct wait {
     int64_t began, left; /* of this wait; of the round before: 0, none */
     int64_t sleep;       /* the last one; 0: none yet */
+    int64_t awake;       /* it stays so until then */
     int64_t seen, spun;  /* the last round's begin; rounds at full speed that the caller has not counted yet */
     struct wait_turn turn;
     unsigned rounds; /* of this wait, as far as the caller counts */
     bool slept;      /* the last round might */
+    bool way, made;  /* it makes way, in place of a sleep; some round of this wait has */
 };
 
 struct wait_few {
@@ -44,7 +55,21 @@ struct wait_few {
 
 static inline void wait_forget(struct wait *wait)
 {
-    *wait = (struct wait){.began = 0};
+    *wait = (struct wait){.awake = wait->awake};
+}
+
+/* Has its end anything to say of the next ones? */
+static inline bool wait_has_stayed(const struct wait *wait)
+{
+    return wait->sleep > 0 || wait->made;
+}
+
+/* It ends with progress that no sleep could have heard of. */
+static inline void wait_stays_awake(struct wait *wait, int64_t now)
+{
+    int64_t took = now - wait->began;
+    if (took < (wait->sleep > 0 ? WAIT_BRIEF_NS : WAIT_SPEED_NS))
+        wait->awake = now + took + WAIT_AWAKE_NS;
 }
 
 /* Is it one of the last few? It is from now on, in place of the oldest. */
@@ -80,16 +105,24 @@ static inline bool wait_sleeps_at(struct wait_turn *turn, intptr_t what)
 }
 
 /* A round begins at now; what: the same thing has the same number, 0 is a yield. How long it may sleep, 0: at full
- * speed. bound: the longest sleep; 0: none. */
-static inline int64_t wait_round(struct wait *wait, int64_t now, intptr_t what, int64_t bound)
+ * speed. bound: the longest sleep; 0: none. Before it sleeps it makes way once. call: what a system call costs. */
+static inline int64_t wait_round(struct wait *wait, int64_t now, intptr_t what, int64_t bound, int64_t call)
 {
-    int64_t gap = wait->sleep > 0 ? WAIT_GAP_SLEPT_NS : WAIT_GAP_NS;
+    int64_t gap = (wait->sleep > 0 ? WAIT_GAP_SLEPT_NS : WAIT_GAP_NS) + call, waited;
+    bool due, stays, makes_way;
     if (wait->left == 0 || now - wait->left > gap)
-        *wait = (struct wait){.began = now, .seen = now, .spun = wait->spun, .rounds = wait->rounds};
+        *wait =
+            (struct wait){.began = now, .awake = wait->awake, .seen = now, .spun = wait->spun, .rounds = wait->rounds};
     if (!wait->slept)
         wait->spun += now - wait->seen;
     wait->seen = now;
-    wait->slept = wait_sleeps_at(&wait->turn, what) && bound > 0 && now - wait->began >= WAIT_SPEED_NS;
+    due = wait_sleeps_at(&wait->turn, what) && bound > 0;
+    waited = now - wait->began;
+    stays = now < wait->awake && waited < WAIT_AWAKE_NS;
+    makes_way = stays ? waited >= WAIT_WAY_NS : waited >= WAIT_SPEED_NS && !wait->made;
+    wait->way = due && makes_way;
+    wait->made |= wait->way;
+    wait->slept = due && !stays && !makes_way && waited >= WAIT_SPEED_NS;
     if (!wait->slept)
         return 0;
     wait->sleep = wait->sleep == 0 ? WAIT_SLEEP_NS : wait->sleep * 2;

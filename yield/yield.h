@@ -33,6 +33,8 @@ long yield_number(const char *text, long max);
 int64_t yield_now(void);
 /* What it costs to read that here; found out at the first call. */
 int64_t yield_clock_ns(void);
+/* And what a system call costs: tens of nanoseconds, or microseconds where each is watched or emulated. */
+int64_t yield_call_ns(void);
 
 static inline struct timespec yield_timespec(int64_t ns)
 {
@@ -64,6 +66,7 @@ void yield_knows_worker(void *worker);
 unsigned yield_progress(void *worker);
 
 /* What is interposed, and not declared by the C library. */
+void thrd_yield(void);
 void opal_progress(void);
 unsigned ucp_worker_progress(void *worker);
 void *ucp_disconnect_nb(void *endpoint);

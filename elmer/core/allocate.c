@@ -28,12 +28,16 @@ static struct alloc_view view_of(const struct core *core)
 static struct alloc_view view_for(struct core *core, const struct job *job, const struct alloc_request *request)
 {
     struct alloc_view view = view_of(core);
-    bool asks = room_is_asked(&request->demand);
-    struct host *host;
+    int nhosts = host_gather(core, job->hosts, job->info.nhosts);
 
-    for (int i = 0; (host = allowed_host(core, job, i)); i++)
-        if (host_allocatable(host) && (asks ? alloc_room(request, &host->seen) : host->seen.ncpus) > 0)
-            core->view[view.nhosts++] = &host->seen;
+    if (room_is_asked(&request->demand)) {
+        for (int i = 0; i < nhosts; i++)
+            if (alloc_room(request, core->view[i]) > 0)
+                core->view[view.nhosts++] = core->view[i];
+        core->nview = -1;
+    } else {
+        view.nhosts = nhosts;
+    }
     view.hosts = core->view;
     view.notes = core->notes;
     view.cube = topology_cube(core);

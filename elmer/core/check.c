@@ -317,7 +317,7 @@ static int check_parts(const struct check *check, const struct job *job)
         unopened += part->state == PART_OPENING;
         unempty += part->state != PART_EMPTY;
         processors += (uint32_t)part->ncpus;
-        if (part->job != job || job_part(job, part->host->index) != part)
+        if (part->job != job || job_part(part->job, part->host->index) != part)
             return broken(check, "job %llu: a part is not linked rightly", ID(job));
         if (part->state == PART_EMPTY && job->info.state != JOB_ENDING)
             return broken(check, "job %llu: empty on %s though it has not ended", ID(job), part->host->name);

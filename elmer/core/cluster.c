@@ -12,14 +12,22 @@ struct job **cluster_row(const struct host *host, int cpu)
     return &host->table[(size_t)cpu * CORE_MAX_LEVELS];
 }
 
-static void find_next_level(struct host *host, int cpu)
+/* After a change at this level. */
+static void find_next_level(struct host *host, int cpu, int changed)
 {
     struct job **row = cluster_row(host, cpu);
-    int level = CORE_MAX_LEVELS;
+    struct alloc_processor *processor = &host->processors[cpu];
+    int level = processor->next_level > changed ? processor->next_level : changed + 1;
 
     while (level > 0 && !row[level - 1])
         level--;
-    host->processors[cpu].next_level = (uint8_t)level;
+    if (level == processor->next_level)
+        return;
+    if (processor->present) {
+        host->seen.at_level[processor->next_level]--;
+        host->seen.at_level[level]++;
+    }
+    processor->next_level = (uint8_t)level;
 }
 
 /* Puts job, or nobody, at this level of all the job's processors. */
@@ -35,7 +43,7 @@ static void set_entries(struct core *core, const struct job *job, int level, str
         assert(row[level] == (!entry ? job : NULL));
         row[level] = entry;
         host->processors[at->cpu].jobs = (uint8_t)(host->processors[at->cpu].jobs + (entry ? 1 : -1));
-        find_next_level(host, at->cpu);
+        find_next_level(host, at->cpu, level);
     }
 }
 

@@ -230,6 +230,7 @@ struct core *core_copy(const struct core *from)
     core->hosts = mem_array(from->hosts_capacity, sizeof(struct host *));
     core->view = mem_array(from->hosts_capacity, sizeof(*core->view));
     core->notes = mem_array(from->hosts_capacity, sizeof(*core->notes));
+    core->nview = -1;
     core->choice = NULL;
     core->choice_capacity = 0;
     core->heap = NULL;

@@ -36,6 +36,7 @@ struct core *core_create(const struct core_options *options)
     core->next_job = 1;
     core->next_allocation = 1;
     core->timer_ms = INT64_MAX;
+    core->nview = -1;
     queue_init(core);
     list_init(&core->active);
     list_init(&core->starting);

@@ -238,8 +238,8 @@ struct event {
             uint32_t uid;
             /* those of job.def. each: a process on each processor, nprocs exits to come; else one. requeue: a lost host
              * puts it back into the queue, with the next attempt; limit_requeue: REASON_TIME_LIMIT and REASON_CPU_LIMIT
-             * do so, too, with requeue. notice: no job of the queue but one that tells about another, of one processor
-             * on the one host of hosts, of which it takes nothing; see notice.c */
+             * do so, too, with requeue. notice: no job of the queue, of one processor on the one host of hosts, of
+             * which it takes nothing; see notice.c */
             JOB_FIELDS(JOB_CORE_ASKED, JOB_NONE, JOB_NONE)
             const int *hosts; /* --hosts: indices allowed, in any order; NULL = all. Copied. */
             int nhosts;
@@ -303,8 +303,8 @@ struct event {
 /* ---- actions ---- */
 enum action_type {
     ACTION_ANSWER,  /* tell the client: result, job */
-    ACTION_PERSIST, /* the job's row has changed: write what core_job() says now. ANSWER, OPEN, LAUNCH and TAKEN wait
-                       for the commit of every PERSIST before them, also of earlier steps; ORDER and END do not.
+    ACTION_PERSIST, /* the job's row has changed: write what core_job() says now. ANSWER, OPEN, LAUNCH and ACKNOWLEDGE
+                       wait for the commit of every PERSIST before them, also of earlier steps; ORDER and END do not.
                        Those of a step are committed together */
     ACTION_PERSIST_HOST,    /* the host's row has changed: write core_host()->row. Counts as a PERSIST */
     ACTION_PERSIST_SETTING, /* write what core_setting_stored() says of it. Counts as a PERSIST */
@@ -317,9 +317,9 @@ enum action_type {
     ACTION_END, /* host: TERM, grace, kill; report EMPTY. Also for a job that the core no longer knows, and for one that
                    the host does not know: EMPTY at once. Final on that host: an OPEN of the same attempt that arrives
                    later is answered EMPTY. Sent again until EMPTY */
-    ACTION_TAKEN,     /* host: the exit of this rank is recorded, or of no interest: forget it (ACK) */
-    ACTION_HOST_GONE, /* the retired host has nothing any more: its link may end */
-    ACTION_TIMER,     /* send EVENT_TICK at at_ms (replaces an earlier one) */
+    ACTION_ACKNOWLEDGE, /* host: the exit of this rank is recorded, or of no interest: forget it */
+    ACTION_HOST_GONE,   /* the retired host has nothing any more: its link may end */
+    ACTION_TIMER,       /* send EVENT_TICK at at_ms (replaces an earlier one) */
     ACTION_TYPE_COUNT
 };
 
@@ -373,8 +373,8 @@ void actions_fini(struct actions *actions);
 
 /* The one entry. Appends to actions. Returns 0, or -EINVAL with state and actions unchanged for an event that no shell
  * may send (a bug of the caller). Events about jobs, attempts or generations that are past are ignored, or answered
- * with what makes the sender stop (END, TAKEN). Events of a host that is not up are ignored (it says everything again
- * after its next HOST_UP). Never re-entered. */
+ * with what makes the sender stop (END, ACKNOWLEDGE). Events of a host that is not up are ignored (it says everything
+ * again after its next HOST_UP). Never re-entered. */
 int core_step(struct core *core, const struct event *event, struct actions *actions);
 
 /* ---- queries of the state (pointers valid until the next step) ---- */
@@ -418,13 +418,13 @@ static inline bool core_at_own_place(const struct core_job *array)
     return array->ntasks > 0 && array->place == array->id + array->ntasks;
 }
 /* Ended jobs are forgotten by core_forget() only. NULL: unknown. */
-const struct core_job *core_job(struct core *core, uint64_t id);
+const struct core_job *core_job(const struct core *core, uint64_t id);
 /* The job that is next above on the processor of this rank; 0: none, or the job has no cluster. */
 uint64_t core_above(const struct core *core, uint64_t id, uint32_t rank);
 /* The host is or was in the cluster of the job's last attempt, as far as this core knows. */
 bool core_had_part(const struct core *core, uint64_t id, int host);
 /* Jobs in the order of ids; *cursor starts at 0. NULL at the end. */
-const struct core_job *core_next_job(struct core *core, uint64_t *cursor);
+const struct core_job *core_next_job(const struct core *core, uint64_t *cursor);
 /* Drop a DONE or CANCELLED job (its row is in the store). */
 void core_forget(struct core *core, uint64_t id);
 

@@ -105,7 +105,8 @@ static void emit_order(struct core *core, struct host *host, struct actions *act
     entries = arena_array(&actions->memory, nentries, sizeof(*entries));
     cpus = arena_array(&actions->memory, ncpus, sizeof(*cpus));
     action = actions_push(actions, ACTION_ORDER);
-    for (int level = 0; level <= core->levels_used; level++) /* behind the last one notices, which have level 0 */
+    /* behind the last one notices, which have level 0 */
+    for (int level = 0; (size_t)n < nentries && level <= core->levels_used; level++)
         LIST_FOR_EACH (node, &host->parts)
             if (is_at(PART(node), level % core->levels_used, level == core->levels_used)) {
                 fill_entry(core, PART(node), &entries[n++], cpus);
@@ -204,8 +205,8 @@ static void emit_gone(struct core *core, struct actions *actions)
 
 static void emit_reply(const struct core *core, const struct event *event, struct actions *actions)
 {
-    if (core->reply.taken) {
-        struct action *action = actions_push(actions, ACTION_TAKEN);
+    if (core->reply.acknowledge) {
+        struct action *action = actions_push(actions, ACTION_ACKNOWLEDGE);
         action->host = event->host;
         action->job = event->job;
         action->attempt = event->attempt;

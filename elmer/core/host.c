@@ -63,6 +63,21 @@ bool host_allocatable(const struct host *host)
     return host_usable(host) && host->info.leftovers == 0;
 }
 
+int host_gather(struct core *core, const int *allowed, int nallowed)
+{
+    int count = 0;
+
+    if (!allowed && core->nview >= 0)
+        return core->nview;
+    for (int i = 0; i < (allowed ? nallowed : core->nhosts); i++) {
+        struct host *host = core->hosts[allowed ? allowed[i] : i];
+        if (host_allocatable(host) && host->seen.ncpus > 0)
+            core->view[count++] = &host->seen;
+    }
+    core->nview = allowed ? -1 : count;
+    return count;
+}
+
 /* ---- its state ---- */
 
 static const struct moves_row states[CORE_HOST_STATE_COUNT] = {
@@ -116,6 +131,7 @@ void host_put_in(struct core *core, struct host *host)
     core->nawaited += delays_allocations(host);
     core->known_cpus += known(host);
     core->unknown_hosts += unknown(host);
+    core->nview = -1;
     if (row.up && !host->info.closed)
         row.ncpus = core_host_up(&host->info) ? host->info.ncpus : host->expected_cpus > 0 ? host->expected_cpus : 0;
     if (row.up == host->info.row.up && row.drained == host->info.row.drained && row.joined == host->info.row.joined &&
@@ -236,6 +252,7 @@ void host_add_leftover(struct core *core, struct host *host, uint64_t job, uint3
         make_leftovers(host, host->info.leftovers + 1);
         leftover = &host->leftovers[host->info.leftovers++];
         leftover->what = (struct core_holding){.job = job, .attempt = attempt};
+        core->nview = -1;
         configure_watch(core, host);
     }
     leftover->send = true;
@@ -248,6 +265,7 @@ void host_drop_leftover(struct core *core, struct host *host, uint64_t job, uint
         if (host->leftovers[i].what.job != job || host->leftovers[i].what.attempt != attempt)
             continue;
         host->leftovers[i] = host->leftovers[--host->info.leftovers];
+        core->nview = -1;
         if (host->info.leftovers == 0)
             queue_changed_space(core, UINT32_MAX);
         return;
@@ -273,9 +291,11 @@ static void set_cpus(struct core *core, struct host *host, const int *cpus, int 
     host_take_out(core, host);
     for (int i = 0; i < host->nslots; i++)
         host->processors[i].present = false;
+    memset(host->seen.at_level, 0, sizeof(host->seen.at_level));
     for (int i = 0; i < ncpus; i++) {
         host->cpus[i] = cpus[i];
         host->processors[cpus[i]].present = true;
+        host->seen.at_level[host->processors[cpus[i]].next_level]++;
     }
     host->info.ncpus = host->seen.ncpus = ncpus;
     host->info.known = true;
@@ -334,6 +354,7 @@ int host_silent(struct core *core, const struct event *event)
         return 0;
     if (host->info.state == CORE_HOST_UP)
         move(host, CORE_HOST_SILENT);
+    core->nview = -1;
     host->seen.reported = false;
     return 0;
 }
@@ -345,6 +366,7 @@ int host_heard(struct core *core, const struct event *event)
     if (host->info.state != CORE_HOST_SILENT)
         return 0;
     move(host, CORE_HOST_UP);
+    core->nview = -1;
     host_owe(core, host); /* all that was marked meanwhile */
     notice_look(core, host);
     queue_changed_space(core, UINT32_MAX);

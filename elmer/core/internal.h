@@ -76,14 +76,15 @@ struct job {
     struct host **last;       /* with requeue: the hosts of the last attempt of this core, then NULL; NULL: none */
     struct core_after *after; /* [info.nafter], and beside it: */
     struct wait *waits;
-    int nopen, nnever;   /* of them */
-    struct list waiters; /* who waits for this one */
-    int nparts;
+    int nopen, nnever;     /* of them */
+    struct list waiters;   /* who waits for this one */
+    int nparts, last_part; /* last_part: that was looked for last */
     int unopened, unempty; /* parts not yet PART_OPEN, not yet PART_EMPTY */
     bool launched;         /* by this core */
     bool restored;         /* an earlier core may have known more of it than was on disk */
     bool in_heap;
     bool in_cube;       /* its processors are a cluster of the cube */
+    bool shut_out;      /* ... or would be one, if others did not have some of its host cube, or a leftover across it */
     bool topped, given; /* in top.c only: it goes before the others; it has left its array for one that does */
     int64_t level_since_ms;
     int64_t deadline_ms;    /* STARTING */
@@ -156,7 +157,7 @@ struct lost_task { /* lost at a restart before its array was back */
 };
 
 struct reply { /* what the step owes to the sender of its event */
-    bool answered, taken;
+    bool answered, acknowledge;
     enum answer answer;
     uint64_t job;
 };
@@ -176,6 +177,7 @@ struct core {
     int nhosts;
     size_t hosts_capacity;
     const struct alloc_host **view; /* room for all hosts, for one decision at a time ... */
+    int nview;                      /* in it are the allocatable ones of all hosts; -1: no more */
     int *notes;                     /* as many */
     struct core_processor *choice;  /* ... and for what is chosen */
     size_t choice_capacity;
@@ -221,10 +223,10 @@ char *job_copy_text(const char *text);
 void job_set_text(struct job *job, char *text); /* takes text */
 /* The only way to change a state; asserts that the move is allowed. */
 void job_move(struct core *core, struct job *job, enum job_state state);
-bool job_has_cluster(const struct job *job);            /* its entries are in the table */
-uint32_t job_ranks(const struct job *job);              /* processes whose exits are to come in all */
-void job_account(struct job *job, int64_t now_ms);      /* adds the time at its level */
-struct part *job_part(const struct job *job, int host); /* NULL: not there */
+bool job_has_cluster(const struct job *job);       /* its entries are in the table */
+uint32_t job_ranks(const struct job *job);         /* processes whose exits are to come in all */
+void job_account(struct job *job, int64_t now_ms); /* adds the time at its level */
+struct part *job_part(struct job *job, int host);  /* NULL: not there */
 struct job *index_find(const struct core *core, uint64_t id);
 struct job *index_array_of(const struct core *core, uint64_t id); /* see core_array_of() */
 struct job *index_from(const struct core *core, uint64_t id);     /* the first one from this id on, or NULL */
@@ -243,6 +245,7 @@ enum reason queue_reason(const struct core *core, const struct job *job); /* why
 void queue_changed_job(struct core *core, struct job *job);               /* held, released, or without a claim */
 void queue_changed_supply(struct core *core);                             /* hosts up, down, drained, undrained */
 void queue_changed_space(struct core *core, uint32_t gained); /* the allocator might take this many processors more */
+void queue_changed_rows(struct core *core, uint32_t changed); /* so many have lost a job, and with it its memory */
 /* These get these places, in the order of the queue, of the same user. */
 void queue_move(struct core *core, struct job *const *jobs, const uint64_t *places, size_t count);
 void queue_sort(struct core *core); /* by the policy, which is another one */
@@ -319,7 +322,6 @@ int reach_copy_hosts(const int *hosts, int n, int **copy); /* increasing, each o
 
 /* ---- room.c: how many processors of a host a job may have ---- */
 extern const struct core_demand room_nothing;
-bool room_is_asked(const struct core_demand *demand);
 struct core_demand room_demand(const struct job *job);
 uint64_t room_in(uint64_t cpus, const struct core_demand *demand, uint64_t bytes); /* of cpus on a host with so much */
 uint64_t room_supply(const struct host *host, const struct core_demand *demand);   /* as host_supply(), of these */
@@ -348,7 +350,8 @@ struct job *cluster_below(const struct core *core, const struct job *job, const 
 
 /* ---- level.c ---- */
 int level_of(const struct core *core, const struct job *job); /* what rule 2 says */
-void level_close_gap(struct core *core, struct job *leaving); /* takes leaving out of the table, moves up all below */
+/* Takes leaving out of the table, moves up all below. Returns of how many processors a row is another one, at most. */
+uint32_t level_close_gap(struct core *core, struct job *leaving);
 
 /* ---- allocate.c ---- */
 /* Gives the job a cluster and starts it. Returns 0, or how many processors are missing: refused. */
@@ -397,6 +400,8 @@ bool host_usable(const struct host *host); /* up, heard and undrained */
 void host_await(struct core *core, struct host *host); /* after a restart; nothing for one that is up */
 bool host_gathering(const struct core *core);          /* nothing is allocated yet */
 bool host_allocatable(const struct host *host);        /* ... and without leftovers */
+/* Those of the allowed ones (NULL: of all) into core->view; returns how many. */
+int host_gather(struct core *core, const int *allowed, int nallowed);
 void host_add_leftover(struct core *core, struct host *host, uint64_t job,
                        uint32_t attempt); /* sends END until it is empty */
 void host_drop_leftover(struct core *core, struct host *host, uint64_t job, uint32_t attempt);

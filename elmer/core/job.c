@@ -153,17 +153,24 @@ void job_account(struct job *job, int64_t now_ms)
     job->level_since_ms = now_ms;
 }
 
-struct part *job_part(const struct job *job, int host)
+/* Hosts answer one after the other, and most in their order: it is the next one, or the one of before. */
+static struct part *next_part(struct job *job, int host)
+{
+    for (int i = job->last_part; i < job->nparts && i <= job->last_part + 1; i++)
+        if (job->parts[i].host->index == host) {
+            job->last_part = i;
+            return &job->parts[i];
+        }
+    return NULL;
+}
+
+struct part *job_part(struct job *job, int host)
 {
     int low = 0, high = job->nparts;
+    struct part *next = next_part(job, host);
 
-    if (high > 1) { /* the numbers rise by one or more from part to part: no farther from an end than they are */
-        int first = job->parts[0].host->index, last = job->parts[high - 1].host->index;
-        if (host < first || host > last)
-            return NULL;
-        low = high - 1 - (last - host) > 0 ? high - 1 - (last - host) : 0;
-        high = host - first < high ? host - first + 1 : high;
-    }
+    if (next)
+        return next;
     while (low < high) {
         int middle = low + (high - low) / 2;
         if (job->parts[middle].host->index < host)
@@ -171,16 +178,26 @@ struct part *job_part(const struct job *job, int host)
         else
             high = middle;
     }
-    return low < job->nparts && job->parts[low].host->index == host ? &job->parts[low] : NULL;
+    if (low == job->nparts || job->parts[low].host->index != host)
+        return NULL;
+    job->last_part = low;
+    return &job->parts[low];
 }
 
 /* ---- the index ---- */
 
-/* The first entry whose id is at least this. */
+/* The first entry whose id is at least this. Ids rise by one or more from entry to entry, so it is no farther from the
+ * last one than they are, and mostly just there. */
 static size_t index_at(const struct core *core, uint64_t id)
 {
     size_t low = 0, high = core->nindex;
 
+    if (high > 0 && id <= core->index[high - 1].id) {
+        uint64_t behind = core->index[high - 1].id - id;
+        low = behind < high ? high - 1 - (size_t)behind : 0;
+        if (core->index[low].id >= id)
+            return low;
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (core->index[middle].id < id)
@@ -237,7 +254,7 @@ static void index_pack(struct core *core)
 /* ---- queries ---- */
 
 /* Brings what is computed late up to date. */
-static const struct core_job *refresh(struct core *core, struct job *job)
+static const struct core_job *refresh(const struct core *core, struct job *job)
 {
     job_account(job, core->now_ms);
     job->info.level_until_ms = core->now_ms;
@@ -253,7 +270,7 @@ static const struct core_job *refresh(struct core *core, struct job *job)
     return &job->info;
 }
 
-const struct core_job *core_job(struct core *core, uint64_t id)
+const struct core_job *core_job(const struct core *core, uint64_t id)
 {
     struct job *job = index_find(core, id);
 
@@ -298,14 +315,14 @@ struct job *index_array_of(const struct core *core, uint64_t id)
     return array && array->array && id > array->info.id && id <= array->info.id + array->info.ntasks ? array : NULL;
 }
 
-const struct core_job *core_array_of(struct core *core, uint64_t id)
+const struct core_job *core_array_of(const struct core *core, uint64_t id)
 {
     struct job *array = index_array_of(core, id);
 
     return array ? refresh(core, array) : NULL;
 }
 
-const struct core_job *core_next_job(struct core *core, uint64_t *cursor)
+const struct core_job *core_next_job(const struct core *core, uint64_t *cursor)
 {
     for (size_t at = index_at(core, *cursor + 1); at < core->nindex; at++) {
         if (!core->index[at].job)

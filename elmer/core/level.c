@@ -74,8 +74,10 @@ static void move_up(struct core *core, struct job *job, int level)
     emit_owe_persist(core, job);
 }
 
-void level_close_gap(struct core *core, struct job *leaving)
+uint32_t level_close_gap(struct core *core, struct job *leaving)
 {
+    uint32_t changed = leaving->info.notice ? 0 : leaving->info.nprocs;
+
     push_below(core, leaving);
     cluster_leave(core, leaving);
     while (core->nheap > 0) {
@@ -87,5 +89,7 @@ void level_close_gap(struct core *core, struct job *leaving)
             continue;
         push_below(core, job);
         move_up(core, job, level);
+        changed += job->info.nprocs;
     }
+    return changed;
 }

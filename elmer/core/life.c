@@ -116,9 +116,11 @@ static void leave_start(struct core *core, struct job *job)
 
 static void leave_cluster(struct core *core, struct job *job)
 {
+    uint32_t changed;
+
     job_account(job, core->now_ms);
     cluster_touch(core, job);
-    level_close_gap(core, job);
+    changed = level_close_gap(core, job);
     for (int i = 0; i < job->nparts; i++) {
         host_owe_order(core, job->parts[i].host);
         list_remove(&job->parts[i].on_host);
@@ -136,7 +138,7 @@ static void leave_cluster(struct core *core, struct job *job)
     }
     user_gives(core, job->user);
     array_task_clusters(core, job, false);
-    queue_changed_space(core, UINT32_MAX);
+    queue_changed_rows(core, changed);
 }
 
 /* As it was before this attempt, except for the attempt's number and what lost hosts may still have of it. */

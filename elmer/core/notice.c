@@ -1,12 +1,12 @@
-/* notice.c - notices: jobs that tell about another one, and take no processor.
+/* notice.c - notices: jobs that tell about another one, or have read what one has left, and take no processor.
  *
- * A notice waits for another job as any job may (after.c). It is in no queue and in no table: nobody waits because of
- * it, and it waits for nobody's processors. It names one host, where it was submitted, and starts there when that host
- * is up, drained or not: a few at a time, and fewer of one user, so that one whose notices hang leaves room for those
- * of others. (Behind thousands of his they are found a few hundred further with each notice that ends.) Everything else
- * about it is as of any job: it is opened, launched, ended and lost, it has attempts and leases (life.c, lease.c). Its
- * processor is a CPU of its host on which few jobs are; in an order it stands below all of them (emit.c). When its host
- * is no host of the cluster any more it is cancelled and says so.
+ * A notice may wait for another job as any job may (after.c). It is in no queue and in no table: nobody waits because
+ * of it, and it waits for nobody's processors. It names one host, and starts there when that host is up, drained or
+ * not: a few at a time, and fewer of one user, so that one whose notices hang leaves room for those of others. (Behind
+ * thousands of his they are found a few hundred further with each notice that ends.) Everything else about it is as of
+ * any job: it is opened, launched, ended and lost, it has attempts and leases (life.c, lease.c). Its processor is a CPU
+ * of its host on which few jobs are; in an order it stands below all of them (emit.c). When its host is no host of the
+ * cluster any more it is cancelled and says so.
  *
  * Invariant: host->notices has those that are QUEUED, wait for nothing and have no claim, and are not about to be
  * cancelled.
@@ -34,7 +34,7 @@ struct host *notice_host(const struct core *core, const struct job *job)
 
 char *notice_homeless_text(void)
 {
-    return job_copy_text("the host where it was submitted, and would have run, is no host of the cluster any more");
+    return job_copy_text("the host where it would have run is no host of the cluster any more");
 }
 
 /* Cancelled by after_cancel_doomed(), some in each step. */

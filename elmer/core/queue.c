@@ -187,6 +187,18 @@ void queue_changed_space(struct core *core, uint32_t gained)
         queue->missing -= gained;
 }
 
+/* Others have not become free. But a host on which memory was given back has more room for the head, if it asks for
+ * any, also on those that were free before. */
+void queue_changed_rows(struct core *core, uint32_t changed)
+{
+    struct core_demand demand;
+
+    if (!core->queue.refused)
+        return;
+    demand = room_demand(core->queue.cursor);
+    queue_changed_space(core, room_is_asked(&demand) ? UINT32_MAX : changed);
+}
+
 /* While hosts are gathered the cursor stays where it is: what it says stays true. */
 void queue_run(struct core *core)
 {

@@ -134,4 +134,5 @@ void host_reconcile(struct core *core, struct host *host, const struct event *ev
         if (host->leftovers[i].send)
             host->leftovers[kept++] = host->leftovers[i];
     host->info.leftovers = kept;
+    core->nview = -1;
 }

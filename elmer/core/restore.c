@@ -18,17 +18,17 @@ static bool takes_hosts(const struct core *core)
 
 int core_restore_host_row(struct core *core, const char *name, const struct core_host_row *saved, int64_t now_ms)
 {
-    int index = core_host_by_name(core, name), code;
+    int index = core_host_by_name(core, name), result;
     bool configured = index >= 0;
 
     if (!configured && saved->joined && takes_hosts(core))
         index = core_add_host(core, name);
     if (index < 0)
         return -ENOENT;
-    code = core_restore_host(core, index, saved, now_ms);
-    if (code == 0 && configured && saved->joined)
+    result = core_restore_host(core, index, saved, now_ms);
+    if (result == 0 && configured && saved->joined)
         configure_joined(core, core->hosts[index], false); /* its row is to say so, too */
-    return code == 0 ? index : code;
+    return result == 0 ? index : result;
 }
 
 bool core_restore_past_host(struct core *core, const char *name, bool drained)
@@ -301,7 +301,7 @@ static bool would_go_again(const struct core_job *saved)
 static int put_back(struct core *core, const struct core_job *saved)
 {
     struct core_job again = *saved;
-    int *lost = mem_array(saved->nprocs, sizeof(*lost)), code;
+    int *lost = mem_array(saved->nprocs, sizeof(*lost)), result;
 
     again.nlost = 0;
     for (uint32_t i = 0; i < saved->nprocs; i++) {
@@ -321,9 +321,9 @@ static int put_back(struct core *core, const struct core_job *saved)
     again.signal = 0;
     again.failed_rank = UINT32_MAX;
     again.launched = false;
-    code = restore(core, &again);
+    result = restore(core, &again);
     free(lost);
-    return code;
+    return result;
 }
 
 struct core_job core_lost_job(const struct core_job *saved)

@@ -157,7 +157,8 @@ int setting_set(struct core *core, const struct event *event)
 
     if (!value_valid(core, setting, event->u.set.value))
         return -EINVAL;
-    if (core->set[setting] != event->u.set.value) {
+    /* Default also takes a value out of the store that could not be used. */
+    if (core->set[setting] != event->u.set.value || event->u.set.value == SETTING_UNSET) {
         apply(core, setting, event->u.set.value);
         emit_owe_setting(core, setting);
     }

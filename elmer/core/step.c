@@ -233,7 +233,7 @@ static int exited(struct core *core, struct job *job, struct part *part, const s
     uint32_t rank = event->u.exited.rank;
 
     (void)part;
-    core->reply.taken = true;
+    core->reply.acknowledge = true;
     if (job->info.launched && rank < job_ranks(job) && job->processors[rank].host == event->host)
         life_exited(core, job, rank, event->u.exited.exit_status, event->u.exited.signal);
     return 0;
@@ -242,7 +242,7 @@ static int exited(struct core *core, struct job *job, struct part *part, const s
 static int exited_past(struct core *core, struct job *job, struct part *part, const struct event *event)
 {
     (void)job, (void)part, (void)event;
-    core->reply.taken = true;
+    core->reply.acknowledge = true;
     return 0;
 }
 
@@ -426,8 +426,10 @@ int core_step(struct core *core, const struct event *event, struct actions *acti
     result = handlers[event->type](core, event);
     if (result != 0)
         return result;
-    after_cancel_doomed(core);
-    notice_run(core);
+    if (!list_empty(&core->doomed))
+        after_cancel_doomed(core);
+    if (!list_empty(&core->noticing))
+        notice_run(core);
     queue_run(core);
     emit_all(core, event, actions);
     return 0;

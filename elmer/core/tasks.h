@@ -54,11 +54,11 @@ uint32_t core_next_task(const struct core_job *array, uint32_t from);
 /* Tells of each array how many tasks that wait in it EVENT_TOP of this job, or of these tasks of it (NULL: all), would
  * make jobs of their own. */
 struct core;
-void core_top_splits(struct core *core, uint64_t id, const struct core_range *ranges, int count,
+void core_top_splits(const struct core *core, uint64_t id, const struct core_range *ranges, int count,
                      void (*each)(void *data, uint64_t array, uint64_t tasks), void *data);
 
 /* The array whose task, waiting or gone, has or would have this id; NULL: it is no such id, or nothing is known of it.
  */
-const struct core_job *core_array_of(struct core *core, uint64_t id);
+const struct core_job *core_array_of(const struct core *core, uint64_t id);
 
 #endif

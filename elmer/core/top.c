@@ -317,7 +317,7 @@ enum answer top_array(struct core *core, struct job *array, const struct core_ra
     return n > 0 || (all && job_is_waiting(array)) ? ANSWER_OK : ANSWER_WRONG_STATE;
 }
 
-void core_top_splits(struct core *core, uint64_t id, const struct core_range *ranges, int count,
+void core_top_splits(const struct core *core, uint64_t id, const struct core_range *ranges, int count,
                      void (*each)(void *data, uint64_t array, uint64_t tasks), void *data)
 {
     struct job *job = index_find(core, id), **jobs = NULL;

@@ -5,7 +5,8 @@
 
 struct topology {
     struct cube *cube;
-    int supply; /* dimension of the largest cube of hosts that count as supply; NOT_KNOWN, NOTHING */
+    int supply;   /* dimension of the largest cube of hosts that count as supply; NOT_KNOWN, NOTHING */
+    int shut_out; /* jobs that are */
 };
 enum { NOTHING = -1, NOT_KNOWN = -2 };
 
@@ -28,6 +29,16 @@ struct topology *topology_copy(const struct topology *from)
     return topology;
 }
 
+/* Of these hosts, with all jobs in the order in which they have come. */
+static void make_cube(struct core *core, int dimension)
+{
+    cube_destroy(core->topology->cube);
+    core->topology->cube = cube_create(dimension);
+    core->topology->shut_out = 0;
+    LIST_FOR_EACH (node, &core->active)
+        topology_enter(core, LIST_ITEM(node, struct job, in_active));
+}
+
 void topology_add_host(struct core *core)
 {
     int dimension = 31 - __builtin_clz((unsigned)core->nhosts);
@@ -37,15 +48,8 @@ void topology_add_host(struct core *core)
     if (!core->topology)
         core->topology = mem_zalloc(sizeof(*core->topology));
     core->topology->supply = NOT_KNOWN;
-    if (core->topology->cube && cube_dimension(core->topology->cube) == dimension)
-        return;
-    cube_destroy(core->topology->cube);
-    core->topology->cube = cube_create(dimension);
-    LIST_FOR_EACH (node, &core->active) {
-        struct job *job = LIST_ITEM(node, struct job, in_active);
-        job->in_cube = false;
-        topology_enter(core, job);
-    }
+    if (!core->topology->cube || cube_dimension(core->topology->cube) != dimension)
+        make_cube(core, dimension);
 }
 
 struct cube *topology_cube(const struct core *core)
@@ -77,31 +81,42 @@ static struct mesh mesh_of_job(const struct job *job)
     return (struct mesh){job->info.mesh_rows, job->info.nprocs / job->info.mesh_rows};
 }
 
-/* Processors that were not chosen as a mesh are just taken, which is seen by the level that they would give. */
+/* Processors that were not chosen as a mesh are just taken, which is seen by the level that they would give. Those that
+ * happen to be one, by another allocator, are a cluster all the same: who has chosen them is not known after a restart.
+ */
 void topology_enter(struct core *core, struct job *job)
 {
     struct cube *cube = topology_cube(core);
     uint32_t nodes, *at;
     struct subcube host;
-    bool inside = true;
+    bool is_mesh = true;
 
+    job->in_cube = job->shut_out = false;
     if (!cube || job->info.mesh_rows == 0)
         return;
     nodes = 1u << cube_dimension(cube);
     at = mem_array(job->info.nprocs, sizeof(*at));
     for (uint32_t i = 0; i < job->info.nprocs; i++) {
         at[i] = (uint32_t)job->processors[i].host;
-        inside = inside && at[i] < nodes;
+        is_mesh = is_mesh && at[i] < nodes;
     }
-    job->in_cube = inside && mesh_host(mesh_of_job(job), at, &host) && cube_take(cube, mesh_of_job(job), host);
+    is_mesh = is_mesh && mesh_host(mesh_of_job(job), at, &host);
+    job->in_cube = is_mesh && cube_take(cube, mesh_of_job(job), host);
+    job->shut_out = is_mesh && !job->in_cube;
+    core->topology->shut_out += job->shut_out;
     free(at);
 }
 
+/* Without it others may be clusters, as they would be after a restart. */
 void topology_leave(struct core *core, struct job *job)
 {
-    if (job->in_cube)
+    if (job->shut_out)
+        core->topology->shut_out--;
+    else if (job->in_cube && core->topology->shut_out > 0)
+        make_cube(core, cube_dimension(topology_cube(core)));
+    else if (job->in_cube)
         cube_give(topology_cube(core), (uint32_t)job->processors[0].host);
-    job->in_cube = false;
+    job->in_cube = job->shut_out = false;
 }
 
 /* ---- who may hope ---- */

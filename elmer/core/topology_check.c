@@ -66,6 +66,41 @@ bool check_topology_supply(const struct core *core, const struct job *job)
     return !topology_cube(core) || job->info.mesh_rows == 0 || any_cube(core, dimension_of(job), has_processor, &wish);
 }
 
+/* Whether its processors are a mesh, and where. */
+static bool is_mesh(const struct core *core, const struct job *job, struct mesh *mesh, struct subcube *host)
+{
+    uint32_t *at, nprocs = job->info.nprocs;
+    bool inside = job->info.mesh_rows > 0;
+
+    if (!inside)
+        return false;
+    *mesh = (struct mesh){job->info.mesh_rows, nprocs / job->info.mesh_rows};
+    at = mem_array(nprocs, sizeof(*at));
+    for (uint32_t i = 0; i < nprocs; i++) {
+        at[i] = (uint32_t)job->processors[i].host;
+        inside = inside && at[i] < 1u << cube_dimension(topology_cube(core));
+    }
+    inside = inside && mesh_host(*mesh, at, host);
+    free(at);
+    return inside;
+}
+
+/* As after a restart. */
+static bool follows_from_jobs(const struct core *core)
+{
+    struct cube *again = cube_create(cube_dimension(topology_cube(core)));
+    bool same = true;
+
+    LIST_FOR_EACH (node, &core->active) {
+        const struct job *job = LIST_ITEM(node, const struct job, in_active);
+        struct mesh mesh;
+        struct subcube host;
+        same = same && job->in_cube == (is_mesh(core, job, &mesh, &host) && cube_take(again, mesh, host));
+    }
+    cube_destroy(again);
+    return same;
+}
+
 /* Clusters in the order of arrival: one that is in a leftover came after whose leftover it is. */
 static int *find_regions(const struct core *core)
 {
@@ -74,22 +109,18 @@ static int *find_regions(const struct core *core)
 
     LIST_FOR_EACH (list_node, &core->active) {
         const struct job *job = LIST_ITEM(list_node, const struct job, in_active);
-        struct mesh mesh = {job->info.mesh_rows, 0};
         struct subcube leftovers[MESH_MAX_PIECES], host;
-        uint32_t *at;
+        struct mesh mesh;
         size_t count;
         if (!job->in_cube)
             continue;
-        mesh.columns = job->info.nprocs / mesh.rows;
-        at = mem_array(job->info.nprocs, sizeof(*at));
         for (uint32_t i = 0; i < job->info.nprocs; i++)
-            region[at[i] = (uint32_t)job->processors[i].host] = TAKEN;
-        count = mesh_host(mesh, at, &host) ? mesh_leftovers(mesh, host, leftovers) : 0;
+            region[job->processors[i].host] = TAKEN;
+        count = is_mesh(core, job, &mesh, &host) ? mesh_leftovers(mesh, host, leftovers) : 0;
         for (size_t i = 0; i < count; i++, last++)
             for (uint32_t node = 0; node < nodes; node++)
                 if ((node & ~leftovers[i].stars) == leftovers[i].value)
                     region[node] = last + 1;
-        free(at);
     }
     return region;
 }
@@ -121,5 +152,7 @@ const char *check_topology(const struct core *core)
     for (uint32_t node = 0; node < 1u << cube_dimension(cube); node++)
         used += region[node] == TAKEN;
     free(region);
-    return used + cube_free_nodes(cube) == 1u << cube_dimension(cube) ? NULL : "counts other nodes than the jobs have";
+    if (used + cube_free_nodes(cube) != 1u << cube_dimension(cube))
+        return "counts other nodes than the jobs have";
+    return follows_from_jobs(core) ? NULL : "the cube would be another one after a restart";
 }

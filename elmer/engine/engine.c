@@ -37,25 +37,30 @@ static void on_answer(const struct engine_wait *wait)
     engine->requests.answered(wait->number, wait->answer, wait->job, engine->requests_data);
 }
 
+/* Else that attempt has been ended meanwhile, and while the store failed the next one may have been placed. */
+static bool is_starting(const struct engine *engine, const struct engine_wait *wait)
+{
+    const struct core_job *state = core_job(engine->core, wait->job);
+    return state && state->attempt == wait->attempt && state->state == JOB_STARTING;
+}
+
 static void on_open(const struct engine_wait *wait)
 {
     struct engine *engine = wait->owner;
     const struct engine_job *job = jobs_find(&engine->jobs, wait->job);
-    const struct core_job *state = core_job(engine->core, wait->job);
-    if (job && state && state->attempt == wait->attempt && state->state == JOB_STARTING)
-        engine->hosts.open(wait->host, job, state, wait->number, engine->hosts_data);
-    /* else it has been ended meanwhile */
+    if (job && is_starting(engine, wait))
+        engine->hosts.open(wait->host, job, core_job(engine->core, wait->job), wait->number, engine->hosts_data);
 }
 
 static void on_launch(const struct engine_wait *wait)
 {
     struct engine *engine = wait->owner;
     struct engine_job *job = jobs_find(&engine->jobs, wait->job);
-    if (job)
+    if (job && is_starting(engine, wait))
         engine->launch.begin(job, engine->launch_data);
 }
 
-static void on_taken(const struct engine_wait *wait)
+static void on_acknowledge(const struct engine_wait *wait)
 {
     struct engine *engine = wait->owner;
     engine->hosts.acknowledge(wait->host, wait->job, wait->attempt, wait->rank, engine->hosts_data);
@@ -132,8 +137,8 @@ static void carry_out(struct engine *engine, const struct action *action)
     case ACTION_LAUNCH:
         after_commit(engine, action, on_launch, ENGINE_WORK);
         break;
-    case ACTION_TAKEN:
-        after_commit(engine, action, on_taken, ENGINE_LINGER);
+    case ACTION_ACKNOWLEDGE:
+        after_commit(engine, action, on_acknowledge, ENGINE_LINGER);
         break;
     case ACTION_TYPE_COUNT:
         break;
@@ -235,8 +240,8 @@ void engine_decide(struct engine *engine, struct event *event, const struct deci
     engine->last_event = &pending->next;
 }
 
-struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
-                                 struct wire_message *submission)
+const struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
+                                       struct wire_message *submission)
 {
     uint64_t id = core_next_id(engine->core);
     struct engine_job *job = jobs_add(&engine->jobs, id, event->u.submit.uid, user, submission);
@@ -313,7 +318,7 @@ static void on_trim(struct deadline *deadline)
 
 /* ---- queries ---- */
 
-struct core *engine_core(struct engine *engine)
+const struct core *engine_core(const struct engine *engine)
 {
     return engine->core;
 }
@@ -343,7 +348,7 @@ const char *engine_store_failure(const struct engine *engine)
     return engine->store_failure;
 }
 
-struct engine_job *engine_job(const struct engine *engine, uint64_t id)
+const struct engine_job *engine_job(const struct engine *engine, uint64_t id)
 {
     return jobs_find(&engine->jobs, id);
 }
@@ -358,16 +363,19 @@ bool engine_job_settled(const struct engine *engine, const struct engine_job *jo
     return job->settled || (job->ended && store_committed(engine->store) >= job->put);
 }
 
-void engine_watch(struct engine *engine, struct engine_job *job)
+void engine_watch(struct engine *engine, uint64_t id)
 {
+    struct engine_job *job = jobs_find(&engine->jobs, id);
+    assert(job);
     job->watchers++;
     if (job->ended)
         store_want(engine->store, job->put);
 }
 
-void engine_unwatch(struct engine *engine, struct engine_job *job)
+void engine_unwatch(struct engine *engine, uint64_t id)
 {
-    assert(job->watchers > 0);
+    struct engine_job *job = jobs_find(&engine->jobs, id);
+    assert(job && job->watchers > 0);
     job->watchers--;
     if (!job->watchers && jobs_oldest(&engine->jobs, JOBS_ENDED_KEPT))
         engine_tidy_soon(engine);

@@ -1,13 +1,14 @@
 /* engine.h - the core, fed with one event after the other, and its actions on their way: the contract of this room.
  *
  * An event comes in -> core_step() -> its actions in their order: ORDER goes to the hosts at once, PERSIST puts the
- * job's row to the store, and what must be true after a crash before anybody acts on it (ANSWER OPEN LAUNCH TAKEN, END
- * for a reason of our own, and what other rooms add with engine_after_commit()) waits until everything put before it is
- * on disk. A step is never entered again: an event that arises while actions are carried out waits until they are done.
+ * job's row to the store, and what must be true after a crash before anybody acts on it (ANSWER OPEN LAUNCH
+ * ACKNOWLEDGE, END for a reason of our own, and what other rooms add with engine_after_commit()) waits until everything
+ * put before it is on disk. A step is never entered again: an event that arises while actions are carried out waits
+ * until they are done.
  *
  * What has to be done for an action belongs to rooms above, which connect themselves (engine_connect_*). Jobs belong to
- * the engine; a pointer to one is good until the next turn of the loop at the latest, its id always. Memory that runs
- * out ends the daemon (lib/memory/mem.h). */
+ * the engine, which alone changes them; a pointer to one is good until the next turn of the loop at the latest, its id
+ * always. Memory that runs out ends the daemon (lib/memory/mem.h). */
 #ifndef ELMER_ENGINE_ENGINE_H
 #define ELMER_ENGINE_ENGINE_H
 
@@ -69,15 +70,15 @@ struct engine_hosts {
     void (*signal)(int host, uint64_t job, uint32_t attempt, int number, void *data); /* to what runs of it there */
 };
 struct engine_launch {
-    void (*begin)(struct engine_job *job, void *data); /* all its hosts have opened */
-    void (*end)(struct engine_job *job, void *data);   /* it does not start or run any more */
+    void (*begin)(const struct engine_job *job, void *data); /* all its hosts have opened */
+    void (*end)(const struct engine_job *job, void *data);   /* it does not start or run any more */
 };
 struct engine_requests {
     void (*answered)(uint64_t number, enum answer answer, uint64_t job, void *data);
     /* What this request waits for cannot be written. accepted: its job is on disk, what fails is something else.
      * Returns whether the request was a submission that is refused now: then the job is undone. */
     bool (*failed)(uint64_t number, bool accepted, const char *text, void *data);
-    void (*ended)(struct engine_job *job, void *data); /* and its end is on disk */
+    void (*ended)(const struct engine_job *job, void *data); /* and its end is on disk */
 };
 /* As in engine_settings, from now on. */
 void engine_limit_history(struct engine *engine, int64_t jobs, int64_t age_ms);
@@ -101,8 +102,8 @@ void engine_note(struct engine *engine, const struct decision *decision);
 void engine_keep(struct engine *engine, const struct decision *decision);
 /* EVENT_SUBMIT with what the core does not keep; the message is taken over. The job's id is core_next_id() of before,
  * and the answer may come while this runs. NULL: the core refuses it. */
-struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
-                                 struct wire_message *submission);
+const struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
+                                       struct wire_message *submission);
 /* What engine_submit() would bring now, decided by a copy of the core; the message stays the caller's, nothing changes.
  * false: the core would refuse it. To be ended in any case; record points into the message. */
 enum { REHEARSAL_ABOVE = 64 };
@@ -155,28 +156,29 @@ uint64_t engine_put_certificate(struct engine *engine, const struct certificate 
 
 /* ---- queries ---- */
 
-/* For questions only: core_job() and its like. Who changes it is the engine alone (tests/lint/rooms looks at that). */
-struct core *engine_core(struct engine *engine);
+/* For questions only: core_job() and its like. */
+const struct core *engine_core(const struct engine *engine);
 const struct jobs *engine_jobs(const struct engine *engine);
-struct store *engine_store(struct engine *engine); /* to read; the same is true of it */
+struct store *engine_store(struct engine *engine); /* to read: the engine alone writes (tests/lint/rooms) */
 const char *engine_host_name(const struct engine *engine, int host);
 int engine_host_count(const struct engine *engine);
 /* Who has drained it; NULL: it is not drained, or that is not known. */
 const struct host_drain *engine_drain(const struct engine *engine, int host);
 const char *engine_store_failure(const struct engine *engine); /* why it cannot be written; NULL: it can */
 
-struct engine_job *engine_job(const struct engine *engine, uint64_t id); /* NULL: none in memory */
+const struct engine_job *engine_job(const struct engine *engine, uint64_t id); /* NULL: none in memory */
 /* Its submission is on disk. */
 bool engine_job_accepted(const struct engine *engine, const struct engine_job *job);
 /* Its last state is on disk. */
 bool engine_job_settled(const struct engine *engine, const struct engine_job *job);
 /* All that is known of a job that is in memory, to be shown; belongs to the caller. */
-struct record *engine_record(struct engine *engine, struct engine_job *job);
+struct record *engine_record(struct engine *engine, const struct engine_job *job);
 /* The same of a task that is no job there: as its array while it waits in it, else cancelled; whoever asks knows that
  * the store has no row of it. */
-struct record *engine_task_record(struct engine *engine, struct engine_job *array, uint32_t ordinal);
-/* Somebody waits for its end, or no longer: meanwhile it stays in memory, and the end is written at once. */
-void engine_watch(struct engine *engine, struct engine_job *job);
-void engine_unwatch(struct engine *engine, struct engine_job *job);
+struct record *engine_task_record(struct engine *engine, const struct engine_job *array, uint32_t ordinal);
+/* Somebody waits for the end of a job that is in memory, or no longer: meanwhile it stays there, and the end is written
+ * at once. */
+void engine_watch(struct engine *engine, uint64_t job);
+void engine_unwatch(struct engine *engine, uint64_t job);
 
 #endif

@@ -75,9 +75,9 @@ struct engine_job *jobs_find(const struct jobs *jobs, uint64_t id)
     return map_get(&jobs->by_id, id);
 }
 
-struct engine_job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token)
+const struct engine_job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token)
 {
-    struct engine_job *job = map_get(&jobs->by_token, hash(jobs, uid, token));
+    const struct engine_job *job = map_get(&jobs->by_token, hash(jobs, uid, token));
     while (job && (job->uid != uid || job->refused || strcmp(job_submit(job)->token, token) != 0))
         job = job->same_token;
     return job;
@@ -171,11 +171,11 @@ const char *jobs_line(struct engine_job *array, uint32_t ordinal, struct arena *
     return arena_format(memory, "%.*s", (int)length, line);
 }
 
-const char *jobs_line_proof(struct engine_job *array, uint32_t ordinal, struct arena *memory)
+const char *jobs_line_proof(const struct engine_job *task, struct arena *memory)
 {
-    const struct tree *lines = lines_of(array);
+    const struct tree *lines = task->line && task->of ? lines_of(task->of) : NULL;
     uint8_t proof[TREE_PROOF_MAX][TREE_DIGEST_BYTES];
-    int nproof = lines && ordinal < tree_count(lines) ? tree_proof(lines, ordinal, proof) : 0;
+    int nproof = lines && task->task < tree_count(lines) ? tree_proof(lines, task->task, proof) : 0;
     char *text = arena_alloc(memory, 2 * sizeof(proof) + 1);
     (void)mem_checked(nproof < 0 ? NULL : text);
     for (size_t i = 0; i < (size_t)nproof * TREE_DIGEST_BYTES; i++)
@@ -334,7 +334,7 @@ void job_add_missing(struct engine_job *job, const char *host)
     job->missing[job->nmissing++] = mem_strdup(host);
 }
 
-void job_name_lost(struct core *core, const struct core_job *state, struct arena *memory, struct record *record)
+void job_name_lost(const struct core *core, const struct core_job *state, struct arena *memory, struct record *record)
 {
     const char **lost = arena_array(memory, (size_t)state->nlost, sizeof(*lost));
     for (int i = 0; i < state->nlost; i++)
@@ -344,7 +344,8 @@ void job_name_lost(struct core *core, const struct core_job *state, struct arena
 }
 
 /* Those that it may use: of the configuration, and such as are missing there. */
-static void copy_hosts(struct core *core, const struct engine_job *job, const struct core_job *state, struct record *r)
+static void copy_hosts(const struct core *core, const struct engine_job *job, const struct core_job *state,
+                       struct record *r)
 {
     size_t count = 0;
     if (!state->hosts)
@@ -359,7 +360,7 @@ static void copy_hosts(struct core *core, const struct engine_job *job, const st
     r->nhosts = (uint32_t)count;
 }
 
-static void copy_cluster(struct core *core, struct record *record, const struct core_job *state)
+static void copy_cluster(const struct core *core, struct record *record, const struct core_job *state)
 {
     if (state->processors) {
         struct record_processor *processors = arena_array(&record->memory, state->nprocs, sizeof(*processors));
@@ -388,7 +389,7 @@ static const char *token_of_task(const struct engine_job *job, char token[TOKEN_
     return token;
 }
 
-void job_glance(struct core *core, struct engine_job *job, const struct core_job *state, struct record *r)
+void job_glance(const struct core *core, const struct engine_job *job, const struct core_job *state, struct record *r)
 {
     static char token[TOKEN_OF_TASK]; /* for a moment, as the record */
     const struct engine_job_end *end = job->of ? jobs_task_end(job->of) : job->end;
@@ -405,6 +406,8 @@ void job_glance(struct core *core, struct engine_job *job, const struct core_job
                          .submit = job_submit(job)};
 #define GLANCE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)
     JOB_FIELDS(JOB_NONE, GLANCE_KEPT, JOB_NONE)
+    if (state->nprocs > 1 && !record_ended(r))
+        r->mesh_rows = state->mesh_rows;
     r->text = state->text ? state->text : "";
     r->after = state->after;
     r->nafter = (uint32_t)state->nafter;
@@ -418,7 +421,8 @@ void job_glance(struct core *core, struct engine_job *job, const struct core_job
     r->started_ms = limits_started_ms(job, state->level_until_ms, r->accounted_ms);
 }
 
-struct record *job_record(struct core *core, struct engine_job *job, const struct core_job *state, bool with_json)
+struct record *job_record(const struct core *core, const struct engine_job *job, const struct core_job *state,
+                          bool with_json)
 {
     struct record *r = record_create();
     job_glance(core, job, state, r);

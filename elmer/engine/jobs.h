@@ -21,7 +21,8 @@ struct engine_job_end { /* what record_end() says of it */
 struct engine_limits { /* limits.c: of a job that runs and has any */
     struct engine *engine;
     struct engine_job *job;
-    int64_t began_ms; /* of its wall clock, monotonic */
+    int64_t began_ms;     /* of its wall clock, monotonic */
+    int64_t uncounted_ms; /* of a notice: until elmer was back, which it asks */
     struct deadline deadline;
     bool warning, warned; /* the warning is due; and all hosts have it, since warned_ms */
     int64_t warned_ms;
@@ -107,8 +108,9 @@ struct engine_job *jobs_add_task(struct jobs *jobs, uint64_t id, struct engine_j
 const struct engine_job_end *jobs_task_end(struct engine_job *array);
 /* The line of a task of this array, in memory; "": it has none. */
 const char *jobs_line(struct engine_job *array, uint32_t ordinal, struct arena *memory);
-/* What shows a host that it is that one (lib/ticket/ticket.h): digests in hexadecimal. */
-const char *jobs_line_proof(struct engine_job *array, uint32_t ordinal, struct arena *memory);
+/* What shows a host that the line of a task that has not ended is that one (lib/ticket/ticket.h): digests in
+ * hexadecimal; "": it has no line. */
+const char *jobs_line_proof(const struct engine_job *task, struct arena *memory);
 /* That each task is counted with for its user, see jobs_bytes(). */
 size_t jobs_task_bytes(const struct engine_job *array);
 /* The index of a task; -1: it is none. */
@@ -125,7 +127,7 @@ size_t jobs_bytes(const struct jobs *jobs, uint32_t uid);
 size_t jobs_bytes_of_all(const struct jobs *jobs);
 void jobs_remove(struct jobs *jobs, struct engine_job *job); /* as if it had never been */
 struct engine_job *jobs_find(const struct jobs *jobs, uint64_t id);
-struct engine_job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token);
+const struct engine_job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token);
 /* The job has ended (once per job): its submission is kept without the environment. */
 void jobs_note_ended(struct jobs *jobs, struct engine_job *job);
 /* The oldest ended job if there are more than are kept, or their submissions are too large together, else NULL.
@@ -144,10 +146,12 @@ const char *polls_text(const struct engine_job *job, uint32_t attempt, struct ar
 void job_add_missing(struct engine_job *job, const char *host);
 /* A record without memory of its own, for a moment: it points into the job and the state, and has neither
  * processors, hosts nor usage. */
-void job_glance(struct core *core, struct engine_job *job, const struct core_job *state, struct record *record);
+void job_glance(const struct core *core, const struct engine_job *job, const struct core_job *state,
+                struct record *record);
 /* The lost hosts that may still have it, into the record. */
-void job_name_lost(struct core *core, const struct core_job *state, struct arena *memory, struct record *record);
+void job_name_lost(const struct core *core, const struct core_job *state, struct arena *memory, struct record *record);
 /* All that is kept of it. with_json: the submission for the store. */
-struct record *job_record(struct core *core, struct engine_job *job, const struct core_job *state, bool with_json);
+struct record *job_record(const struct core *core, const struct engine_job *job, const struct core_job *state,
+                          bool with_json);
 
 #endif

@@ -2,8 +2,10 @@
  *
  * The wall clock of a job begins when the row says that it runs, with started_ms. What is armed here is only the next
  * moment at which something is due: the warning, or the end. After a restart of elmer it follows from what is stored,
- * so the time while elmer was away counts. CPU time is what its hosts say with each report; a job that has used its
- * limit is over it by what it uses between two reports at most. The end is that of ekill, with a reason of its own.
+ * so the time while elmer was away counts; but a notice, which asks elmer before it tells anybody, has its minute anew
+ * when elmer is back, or what it runs then would be ended in the middle. CPU time is what its hosts say with each
+ * report; a job that has used its limit is over it by what it uses between two reports at most. The end is that of
+ * ekill, with a reason of its own.
  *
  * A job whose time is over may have ended by itself meanwhile, on a host without link, which has the result: nothing
  * is struck until all hosts of the job are up and have had a moment to say so (AGAIN_MS). That comes to an end, because
@@ -155,11 +157,18 @@ static void end(struct engine *engine, struct engine_limits *limits, const struc
 
 /* ---- the wall clock ---- */
 
+/* Of its time; INT64_MAX: never. */
+static int64_t end_of(const struct engine_limits *limits)
+{
+    uint64_t limit_ms = job_submit(limits->job)->time_limit_ms;
+    return limit_ms ? limits->began_ms + limits->uncounted_ms + (int64_t)limit_ms : INT64_MAX;
+}
+
 static void arm(struct engine *engine, struct engine_job *job)
 {
     const struct wire_submit *submit = job_submit(job);
     struct engine_limits *limits = job->limits;
-    int64_t at_ms = submit->time_limit_ms ? limits->began_ms + (int64_t)submit->time_limit_ms : INT64_MAX;
+    int64_t at_ms = end_of(limits);
     int64_t warn_ms = INT64_MAX;
     if (submit->warning_signal && submit->time_limit_ms && !limits->warned)
         warn_ms = at_ms - (int64_t)submit->warning_ms;
@@ -173,8 +182,7 @@ static void arm(struct engine *engine, struct engine_job *job)
 
 static bool over(const struct engine_limits *limits)
 {
-    int64_t limit_ms = (int64_t)job_submit(limits->job)->time_limit_ms;
-    return limit_ms && engine_now_ms() >= limits->began_ms + limit_ms;
+    return engine_now_ms() >= end_of(limits);
 }
 
 static void on_due(struct deadline *deadline)
@@ -222,8 +230,13 @@ void limits_resume(struct engine *engine, struct engine_job *job, const struct r
     if (!state || r->started_ms < 0)
         return;
     begin(engine, job, state, (until_ms < now_ms ? until_ms : now_ms) - before_ms);
-    if (job->limits)
-        job->limits->unheard = over(job->limits); /* its hosts are heard first */
+    if (!job->limits)
+        return;
+    if (state->notice) {
+        job->limits->uncounted_ms = now_ms - job->limits->began_ms;
+        arm(engine, job);
+    }
+    job->limits->unheard = over(job->limits); /* its hosts are heard first */
 }
 
 void limits_clear(struct engine *engine, struct engine_job *job)

@@ -3,7 +3,7 @@
 
 #include "elmer/engine/internal.h"
 
-struct record *engine_record(struct engine *engine, struct engine_job *job)
+struct record *engine_record(struct engine *engine, const struct engine_job *job)
 {
     struct record *record = job_record(engine->core, job, core_job(engine->core, job->id), false);
     if (record_ended(record) && !engine_job_settled(engine, job)) {
@@ -13,7 +13,7 @@ struct record *engine_record(struct engine *engine, struct engine_job *job)
     return record;
 }
 
-struct record *engine_task_record(struct engine *engine, struct engine_job *array, uint32_t ordinal)
+struct record *engine_task_record(struct engine *engine, const struct engine_job *array, uint32_t ordinal)
 {
     struct record *record = engine_record(engine, array);
     const struct core_job *state = core_job(engine->core, array->id);
@@ -25,7 +25,7 @@ struct record *engine_task_record(struct engine *engine, struct engine_job *arra
     record->signal = 0;
     record->failed_rank = UINT32_MAX;
     record->refused = false;
-    record->line = jobs_line(array, ordinal, &record->memory);
+    record->line = jobs_line(jobs_find(&engine->jobs, array->id), ordinal, &record->memory);
     if (core_next_task(state, ordinal) != ordinal) {
         record->state = JOB_CANCELLED;
         record->reason = REASON_CANCELLED;

@@ -280,17 +280,15 @@ static void restore_host(const struct host_row *host, void *data)
         decide_keep(engine, host);
 }
 
-/* One that this elmer does not know stays in the store, and the configuration counts. */
+/* One that cannot be used stays in the store, until another is set or default, and the configuration counts. */
 static void restore_setting(const struct setting_row *row, void *data)
 {
     struct engine *engine = data;
     int setting = core_setting_by_name(row->name);
     int value = setting >= 0 ? core_setting_value_by_name((enum core_setting)setting, row->value) : -1;
     if (value < 0 || core_restore_setting(engine->core, (enum core_setting)setting, value)) {
-        log_warning(
-            "\"eadmin set %s %s\" was done with another elmer, and this one does not know it: what is configured "
-            "counts",
-            row->name, row->value);
+        log_warning("\"eadmin set %s %s\" was done before, and what is configured counts: %s", row->name, row->value,
+                    value < 0 ? "this elmer does not know it" : "it needs topology = cube");
         return;
     }
     int configured = core_setting_default(engine->core, (enum core_setting)setting);

@@ -4,6 +4,7 @@
 
 #include "elmer/hosts/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,7 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     const struct wire_host_hello *hello = &message->u.host_hello;
     const char *serial = hosts_peer_serial(peer);
     bool rebooted = *host->boot && strcmp(host->boot, hello->boot) != 0;
+    assert(!host->peer && !peer->host && !peer->challenged);
     deadline_clear(host->hosts->room.deadlines, &peer->deadline);
     peer->host = host;
     host->peer = peer;
@@ -168,6 +170,7 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
 void hello_accept_challenger(struct host *host)
 {
     struct peer *peer = host->challenger;
+    assert(peer->challenged == host);
     struct wire_message hello = peer->hello;
     host->challenger = NULL;
     peer->challenged = NULL;
@@ -179,6 +182,7 @@ void hello_accept_challenger(struct host *host)
 void hello_replace(struct host *host)
 {
     struct peer *old = host->peer;
+    assert(old->host == host);
     log_notice("host=%s links again: the older link is closed", settings_of(host)->name);
     old->host = NULL;
     peer_drop(old, "the host has linked again");
@@ -189,6 +193,7 @@ void hello_replace(struct host *host)
 
 static void challenge(struct host *host, struct peer *peer, struct wire_message *message)
 {
+    assert(host->peer && !host->challenger);
     host->challenger = peer;
     peer->challenged = host;
     peer->hello = *message;
@@ -201,6 +206,7 @@ static void challenge(struct host *host, struct peer *peer, struct wire_message 
 void hello_fend_off(struct host *host)
 {
     struct peer *peer = host->challenger;
+    assert(host->peer && peer->challenged == host);
     uint64_t id = peer->hello.id;
     host->challenger = NULL;
     peer->challenged = NULL;

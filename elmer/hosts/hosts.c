@@ -142,6 +142,7 @@ static void on_heartbeat(struct host *host)
 {
     const struct hosts_settings *settings = host->hosts->settings;
     int64_t now = engine_now_ms();
+    assert(host->peer->host == host);
     if (now - host->silent_since_ms >= settings->host_timeout_ms) {
         struct peer *peer = host->peer;
         peer->host = NULL;

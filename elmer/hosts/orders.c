@@ -84,8 +84,7 @@ void hosts_warn_of_limits(const struct host *host, const struct wire_host_hello 
 /* Of a task, that of its array with its number behind it, and what shows its line: see lib/ticket/ticket.h. */
 static const char *ticket_of(const struct engine_job *job, struct arena *memory)
 {
-    const char *ticket = job_submit(job)->ticket,
-               *proof = job->line && job->of ? jobs_line_proof(job->of, job->task, memory) : "";
+    const char *ticket = job_submit(job)->ticket, *proof = jobs_line_proof(job, memory);
     return job->array && *ticket
                ? arena_format(memory, "%s/%" PRIu32 "%s%s", ticket, job->task + 1, *proof ? "/" : "", proof)
                : ticket;

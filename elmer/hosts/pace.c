@@ -6,6 +6,7 @@
  * answer asks again. */
 #include "config.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "elmer/hosts/internal.h"
@@ -64,6 +65,7 @@ static bool put(struct host *host, const struct wire_message *message)
 
 bool hosts_send(struct hosts *hosts, int index, const struct wire_message *message)
 {
+    assert(index >= 0 && index < hosts->nhosts);
     struct host *host = hosts->hosts[index];
     if (!is_linked(host))
         return false;

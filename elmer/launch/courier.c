@@ -3,9 +3,11 @@
  * A process of the job asks where the courier of a host is. NONE: it is started, as any process of the job, ASKED; the
  * first line that it prints is the port that it listens at: READY, and all who wait are told. What fails (it cannot be
  * started, prints something else, ends) is told to who waits, and the next who asks has another one started, with the
- * next number, because a number is started once. elmer forgets this in a restart and begins with the first number
- * again: the host says what it said then. So a courier may be long dead, which only who cannot reach it knows; he asks
- * again and names the port that is gone.
+ * next number, because a number is started once. To start one is the work of daemons above all jobs, and the user can
+ * make it fail or call it gone as often as he likes: so after STARTS_AT_ONCE one is started in START_EVERY_MS, and who
+ * asks earlier waits for that: PUT_OFF. elmer forgets this in a restart and begins with the first number again: the
+ * host says what it said then. So a courier may be long dead, which only who cannot reach it knows; he asks again and
+ * names the port that is gone.
  *
  * The terminal of a job (rsd/courier/holder.c) is told of in the same way: what holds it is the first process of the
  * command, which is started with the job, once, and prints its port too. After a restart elmer asks for that start
@@ -13,7 +15,7 @@
  * goes on (HELD).
  *
  * Invariants: only the host of a courier is heard about it, and of its last number only. Who waits is answered once, by
- * WAIT_MS at the latest. Their ends mean nothing to the job, and are acknowledged at once. */
+ * WAIT_MS after the start at the latest. Their ends mean nothing to the job, and are acknowledged at once. */
 #include "config.h"
 
 #include <assert.h>
@@ -29,8 +31,8 @@
 #include "lib/job/variables.h"
 #include "lib/wire/table.h"
 
-enum { WAIT_MS = 10000, WAITING_MAX = 4096, GENERATIONS = 1000 };
-enum courier_state { COURIER_NONE, COURIER_ASKED, COURIER_READY };
+enum { WAIT_MS = 10000, WAITING_MAX = 4096, GENERATIONS = 1000, STARTS_AT_ONCE = 5, START_EVERY_MS = 1000 };
+enum courier_state { COURIER_NONE, COURIER_PUT_OFF, COURIER_ASKED, COURIER_READY };
 
 struct courier {
     struct launch *launch;
@@ -39,13 +41,15 @@ struct courier {
     enum courier_state state;
     uint32_t generation;
     uint16_t port, gone; /* gone: nobody listens there any more */
+    int64_t taken_ms;    /* until then is taken by those that were started, START_EVERY_MS each */
     struct deadline deadline;
     uint64_t *waiting; /* numbers of requests */
     size_t nwaiting, room;
 };
 
 static const struct moves_row states[] = {
-    [COURIER_NONE] = {"none", MOVE_TO(COURIER_ASKED)},
+    [COURIER_NONE] = {"none", MOVE_TO(COURIER_ASKED) | MOVE_TO(COURIER_PUT_OFF)},
+    [COURIER_PUT_OFF] = {"put off", MOVE_TO(COURIER_ASKED) | MOVE_TO(COURIER_NONE)},
     [COURIER_ASKED] = {"asked", MOVE_TO(COURIER_READY) | MOVE_TO(COURIER_NONE)},
     [COURIER_READY] = {"ready", MOVE_TO(COURIER_NONE)},
 };
@@ -77,14 +81,6 @@ static void answer_all(struct courier *c, const char *failure)
     c->nwaiting = 0;
     for (size_t i = 0; i < count; i++)
         answer_one(c, c->waiting[i], failure);
-}
-
-static void on_deadline(struct deadline *deadline)
-{
-    struct courier *c = CONTAINER_OF(deadline, struct courier, deadline);
-    if (c->terminal && c->state == COURIER_ASKED)
-        move(c, COURIER_NONE); /* the next who asks has the host asked again */
-    answer_all(c, "the host has not started it in time: is it behind a job that spins, or cut off?");
 }
 
 static bool wait_for(struct courier *c, uint64_t number)
@@ -129,9 +125,43 @@ static void start(struct courier *c)
 
 static void ask(struct courier *c)
 {
+    const int64_t now = engine_now_ms();
     move(c, COURIER_ASKED);
-    deadline_set(c->launch->launches->room.deadlines, &c->deadline, engine_now_ms() + WAIT_MS);
+    c->taken_ms = (c->taken_ms > now ? c->taken_ms : now) + START_EVERY_MS;
+    deadline_set(c->launch->launches->room.deadlines, &c->deadline, now + WAIT_MS);
     start(c);
+}
+
+/* At once, or when its turn has come. For a terminal nothing is started: its host says again what it has said. */
+static void ask_in_turn(struct courier *c)
+{
+    const int64_t turn_ms = c->taken_ms - (int64_t)(STARTS_AT_ONCE - 1) * START_EVERY_MS;
+    if (c->terminal || turn_ms <= engine_now_ms()) {
+        ask(c);
+        return;
+    }
+    move(c, COURIER_PUT_OFF);
+    deadline_set(c->launch->launches->room.deadlines, &c->deadline, turn_ms);
+}
+
+static bool runs(const struct launch *l)
+{
+    return l && (l->state == LAUNCH_COMMAND || l->state == LAUNCH_LAUNCHED);
+}
+
+static void on_deadline(struct deadline *deadline)
+{
+    struct courier *c = CONTAINER_OF(deadline, struct courier, deadline);
+    if (c->state == COURIER_PUT_OFF && runs(c->launch)) {
+        ask(c);
+    } else if (c->state == COURIER_PUT_OFF) {
+        move(c, COURIER_NONE);
+        answer_all(c, "the job is ending");
+    } else {
+        if (c->terminal && c->state == COURIER_ASKED)
+            move(c, COURIER_NONE); /* the next who asks has the host asked again */
+        answer_all(c, "the host has not started it in time: is it behind a job that spins, or cut off?");
+    }
 }
 
 /* The next who asks gets another. */
@@ -158,7 +188,7 @@ static void on_line(struct courier *c, const char *line)
         fail(c, c->terminal && *line ? line : "it has said something else than where it listens");
     } else if (port == c->gone) { /* what the host said before elmer was restarted, and is not true any more */
         forget(c);
-        ask(c);
+        ask_in_turn(c);
     } else {
         c->port = (uint16_t)port;
         move(c, COURIER_READY);
@@ -168,7 +198,7 @@ static void on_line(struct courier *c, const char *line)
 
 static void on_exited(struct courier *c)
 {
-    if (c->state != COURIER_NONE)
+    if (c->state == COURIER_ASKED || c->state == COURIER_READY)
         fail(c, "it has ended");
 }
 
@@ -203,11 +233,6 @@ bool couriers_message(struct launches *launches, int host, const struct wire_mes
     else if (message->type == WIRE_exited)
         on_exited(c);
     return true;
-}
-
-static bool runs(const struct launch *l)
-{
-    return l && (l->state == LAUNCH_COMMAND || l->state == LAUNCH_LAUNCHED);
 }
 
 void couriers_host_up(struct launch *l, int place)
@@ -248,7 +273,7 @@ static const char *answer_or_wait(struct courier *c, uint64_t number)
     if (!wait_for(c, number))
         return "too many processes wait for its courier";
     if (c->state == COURIER_NONE)
-        ask(c);
+        ask_in_turn(c);
     else if (!c->deadline.slot)
         deadline_set(c->launch->launches->room.deadlines, &c->deadline, engine_now_ms() + WAIT_MS);
     return NULL;

@@ -349,7 +349,7 @@ static void copy_cluster(struct launch *l, const struct core_job *state)
     l->exited = arena_array(&l->memory, l->ranks, sizeof(bool));
 }
 
-static struct launch *create(struct launches *launches, struct engine_job *job, const struct core_job *state,
+static struct launch *create(struct launches *launches, const struct engine_job *job, const struct core_job *state,
                              enum launch_state first)
 {
     assert(state->processors && state->nprocs > 0 && state->attempt > 0 && !map_get(&launches->by_job, job->id));
@@ -411,7 +411,7 @@ static void end(struct launch *l)
 }
 
 /* The job is ending or has ended. */
-static void on_end(struct engine_job *job, void *data)
+static void on_end(const struct engine_job *job, void *data)
 {
     struct launches *launches = data;
     struct launch *l = map_get(&launches->by_job, job->id);
@@ -434,7 +434,7 @@ static bool may_run(struct launch *l)
     return true;
 }
 
-static void on_begin(struct engine_job *job, void *data)
+static void on_begin(const struct engine_job *job, void *data)
 {
     struct launches *launches = data;
     const struct core_job *state = core_job(engine_core(launches->room.engine), job->id);
@@ -452,7 +452,7 @@ static void on_begin(struct engine_job *job, void *data)
 }
 
 /* A job that was running when elmer was restarted. */
-static void restore(struct launches *launches, struct engine_job *job, const struct core_job *state)
+static void restore(struct launches *launches, const struct engine_job *job, const struct core_job *state)
 {
     assert(job && state->state == JOB_RUNNING);
     struct launch *l = create(launches, job, state, LAUNCH_LAUNCHED);
@@ -469,7 +469,7 @@ struct launches *launches_create(const struct room *room, const struct launch_se
     struct launches *launches = mem_zalloc(sizeof(*launches));
     *launches = (struct launches){.room = *room, .settings = settings, .hosts = hosts, .sweep.fire = on_sweep};
     engine_connect_launch(room->engine, &callbacks, launches);
-    struct core *core = engine_core(room->engine);
+    const struct core *core = engine_core(room->engine);
     const struct core_job *state;
     for (uint64_t cursor = 0; (state = core_next_job(core, &cursor));)
         if (state->state == JOB_RUNNING)

@@ -34,7 +34,7 @@ struct launch {
     struct launches *launches;
     const struct launcher *launcher;
     void *own; /* the launcher's part of it: own_size bytes, zeroed at first, freed with memory */
-    struct engine_job *job;
+    const struct engine_job *job;
     uint32_t attempt;
     enum launch_state state;
     struct arena memory;

@@ -183,9 +183,10 @@ static void log_given(const struct join *join)
     log_notice("host=%s has %s (from %s); its certificate %s is good until %s", join->host,
                is_join(join) ? "joined" : "renewed its certificate",
                join->peer ? hosts_peer_address(join->peer) : "a link that is gone", join->facts.serial, end);
-    if (off > CLOCK_OFF_MS || off < -CLOCK_OFF_MS)
-        log_notice("host=%s its clock is %" PRId64 " minutes %s of this one; that does not matter to Elmer", join->host,
-                   (off < 0 ? -off : off) / 60000, off < 0 ? "behind" : "ahead");
+    if (llabs(off) > CLOCK_OFF_MS)
+        log_notice("host=%s its clock is %lld minutes %s of this one; that does not matter to Elmer, but to other "
+                   "programs: set it there, timedatectl set-ntp true",
+                   join->host, llabs(off) / 60000, off < 0 ? "behind" : "ahead");
 }
 
 /* What was put to the store for the request of this number is on disk. */

@@ -46,7 +46,7 @@ struct renewals {
     struct signer_ask *ask;
     char *certificate;
     uv_work_t work;
-    int code;
+    int result;
     struct err err;
 };
 
@@ -123,7 +123,7 @@ static void own_done(struct renewals *r, const char *problem)
 static void save_work(uv_work_t *work)
 {
     struct renewals *r = work->data;
-    r->code = pki_renewal_save(r->settings->pki, &r->made, r->certificate, &r->err);
+    r->result = pki_renewal_save(r->settings->pki, &r->made, r->certificate, &r->err);
 }
 
 static void save_done(uv_work_t *work, int status)
@@ -132,11 +132,11 @@ static void save_done(uv_work_t *work, int status)
     (void)status;
     if (r->closed)
         return;
-    if (!r->code)
-        r->code = pki_inspect(r->certificate, &r->facts, &r->err);
-    if (!r->code)
-        r->code = hosts_reload_tls(r->hosts, &r->err);
-    own_done(r, r->code ? r->err.text : NULL);
+    if (!r->result)
+        r->result = pki_inspect(r->certificate, &r->facts, &r->err);
+    if (!r->result)
+        r->result = hosts_reload_tls(r->hosts, &r->err);
+    own_done(r, r->result ? r->err.text : NULL);
 }
 
 static void on_signed(const char *certificate, const char *ticket, const char *text, void *data)
@@ -156,7 +156,7 @@ static void on_signed(const char *certificate, const char *ticket, const char *t
 static void prepare_work(uv_work_t *work)
 {
     struct renewals *r = work->data;
-    r->code = pki_renewal_prepare(r->settings->pki, &r->made, &r->err);
+    r->result = pki_renewal_prepare(r->settings->pki, &r->made, &r->err);
 }
 
 static void prepare_done(uv_work_t *work, int status)
@@ -166,7 +166,7 @@ static void prepare_done(uv_work_t *work, int status)
     (void)status;
     if (r->closed)
         return;
-    if (r->code) {
+    if (r->result) {
         own_done(r, r->err.text);
         return;
     }

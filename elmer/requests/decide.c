@@ -63,7 +63,7 @@ void decide_job(struct request *request, enum event_type type)
 void decide_top(struct request *request)
 {
     struct requests *requests = request->requests;
-    struct core *core = engine_core(requests->room.engine);
+    const struct core *core = engine_core(requests->room.engine);
     const struct core_job *job = core_job(core, request->job);
     int64_t begin_ms = engine_now_ms();
     job = job ? job : core_array_of(core, request->job); /* a task that waits in it */

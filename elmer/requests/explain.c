@@ -169,7 +169,7 @@ static void name_missing(const struct request *request, int host, const struct c
 /* "waits for ws2 (drained by carol), ws3 (down): 3 processors asked, 2 usable" */
 static const char *too_few_text(struct request *request, uint64_t nprocs, struct arena *memory)
 {
-    struct core *core = engine_core(request->requests->room.engine);
+    const struct core *core = engine_core(request->requests->room.engine);
     uint32_t usable = 0;
     unsigned missing = 0;
     char *text = NULL;
@@ -249,7 +249,7 @@ static void tell_first(const struct request *request, struct wire_explained *e, 
 {
     struct engine *engine = request->requests->room.engine;
     uint64_t id = core_refused(engine_core(engine));
-    struct engine_job *job = id && id != request->job ? engine_job(engine, id) : NULL;
+    const struct engine_job *job = id && id != request->job ? engine_job(engine, id) : NULL;
     if (!job || !e->ahead)
         return;
     struct record *record = engine_record(engine, job);
@@ -260,7 +260,7 @@ static void tell_first(const struct request *request, struct wire_explained *e, 
 
 static void tell_above(const struct request *request, struct wire_explained *e, struct arena *memory)
 {
-    struct core *core = engine_core(request->requests->room.engine);
+    const struct core *core = engine_core(request->requests->room.engine);
     e->above.items = arena_array(memory, ABOVE, sizeof(uint64_t));
     for (uint32_t rank = 0; rank < e->nprocs && e->above.count < ABOVE; rank++) {
         uint64_t above = core_above(core, request->job, rank);
@@ -272,7 +272,8 @@ static void tell_above(const struct request *request, struct wire_explained *e, 
     }
 }
 
-static void tell_job(struct request *request, struct engine_job *job, struct wire_explained *e, struct arena *memory)
+static void tell_job(struct request *request, const struct engine_job *job, struct wire_explained *e,
+                     struct arena *memory)
 {
     struct record *r = engine_record(request->requests->room.engine, job);
     bool waits = r->state == JOB_QUEUED || r->state == JOB_HELD;
@@ -318,9 +319,9 @@ static void send_pages(struct request *request, const struct wire_submit *submit
 }
 
 /* The job, or the array in which it waits as a task: that stands in the queue for all its tasks. */
-static struct engine_job *find_job(struct engine *engine, uint64_t id)
+static const struct engine_job *find_job(struct engine *engine, uint64_t id)
 {
-    struct engine_job *job = engine_job(engine, id);
+    const struct engine_job *job = engine_job(engine, id);
     const struct core_job *array = job ? NULL : core_array_of(engine_core(engine), id);
     uint32_t ordinal = array ? (uint32_t)(id - array->id) - 1 : 0;
     bool waits = array && core_range_next(array->gone, array->ngone, array->next_task, ordinal) == ordinal;
@@ -330,7 +331,7 @@ static struct engine_job *find_job(struct engine *engine, uint64_t id)
 void explain_begin(struct request *request)
 {
     struct engine *engine = request->requests->room.engine;
-    struct engine_job *job = find_job(engine, request->job);
+    const struct engine_job *job = find_job(engine, request->job);
     uint64_t asked = request->job;
     struct wire_message message = {.type = WIRE_explained, .id = request->id};
     struct arena memory = {0};

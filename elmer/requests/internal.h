@@ -19,10 +19,11 @@ struct requests {
     struct map by_number;
     struct map waiting; /* wait.c: by job, who waits for its end */
     uint64_t next;
-    int64_t rehearse_ms;       /* submit.c: not before */
+    int64_t rehearse_ms, rehearse_again_ms; /* submit.c: not before; not of rehearse_uid, who had the last one */
+    uint32_t rehearse_uid;
     int64_t top_ms;            /* of a job that has many before it: not before */
     struct ticket_trust trust; /* warrant.c */
-    struct log_limit refused;
+    struct log_limit refused, foreign_tickets;
 };
 
 enum request_holder { HOLDER_NONE, HOLDER_USERS, HOLDER_CORE, HOLDER_STORE, HOLDER_QUERY, HOLDER_WAIT, HOLDER_HOST };
@@ -114,13 +115,18 @@ bool request_sees(const struct request *request, uint32_t owner);
 /* notice.c: what is wrong with it, if it is one. */
 enum { NOTICE_MAX_MS = 60000 };
 int notice_check(const struct wire_submit *submit, struct err *err);
-/* And whether there is a job that it may tell about; false: the request has ended. */
-bool notice_has_its_job(struct request *request);
+/* It has output read, and tells nothing. */
+bool notice_reads(const struct wire_submit *submit);
+/* And whether it may come: there is a job that it may tell about, or a host to read from; false: the request has
+ * ended. */
+bool notice_may_come(struct request *request);
 /* The hosts that it may use, of any submission; *here is memory for one. */
 struct wire_strs notice_hosts(const struct wire_submit *submit, const char **here);
 
 /* submit_check.c: what the message submit says; -1 and why it is refused, or 0. */
 int submit_check(const struct requests_settings *settings, const struct wire_submit *submit, struct err *err);
+/* Its ticket, if it has one, is signed by the host that it has come from. The same; the log has it, too. */
+int submit_check_ticket(struct request *request, struct err *err);
 /* submit.c: it has no command but one that waits for the end of its virtual machine (esubmit -P). */
 bool submit_is_machine(const struct wire_submit *submit);
 void submit_begin(struct request *request); /* the message submit */
@@ -145,7 +151,7 @@ void output_abandon(struct request *request); /* nobody waits for the answer any
 void explain_begin(struct request *request);
 /* lines.c: the jobs of a slice as one or more messages `lines`, at least one; count <= QUERY_SLICE. */
 enum { QUERY_SLICE = 256 };
-void lines_send(struct request *request, struct engine_job *const *jobs, size_t count, bool more);
+void lines_send(struct request *request, const struct engine_job *const *jobs, size_t count, bool more);
 /* work.c: what lists take of elmer's CPU time. Whatever is done between begin and end is counted, also if the request
  * is over then, and its client gone: its user's quota is there for longer. */
 struct work {
@@ -172,7 +178,7 @@ void reach_connect(struct requests *requests); /* the room begins */
 void wait_begin(struct request *request);
 void wait_leave(struct request *request); /* it waits no longer */
 /* Answers those that wait for this job, whose end is on disk. */
-void waits_release(struct requests *requests, struct engine_job *job);
+void waits_release(struct requests *requests, const struct engine_job *job);
 /* Those that wait for tasks of the array that have gone without having been jobs, which is on disk. Of another job:
  * nothing. */
 void waits_release_tasks(struct requests *requests, uint64_t array);

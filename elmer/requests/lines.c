@@ -39,7 +39,7 @@ static void make_room(struct page *page, size_t cost)
     page->cost += cost;
 }
 
-static void add_queued(struct page *page, struct engine_job *job, const struct core_job *state)
+static void add_queued(struct page *page, const struct engine_job *job, const struct core_job *state)
 {
     struct record record;
     struct queued_line line;
@@ -51,7 +51,7 @@ static void add_queued(struct page *page, struct engine_job *job, const struct c
     queued_lines_add(&page->queued, &line);
 }
 
-static void add_running(struct page *page, struct engine_job *job)
+static void add_running(struct page *page, const struct engine_job *job)
 {
     struct record *record = engine_record(page->request->requests->room.engine, job);
     struct wire_running_line line;
@@ -61,7 +61,7 @@ static void add_running(struct page *page, struct engine_job *job)
     page->running[page->nrunning++] = line;
 }
 
-void lines_send(struct request *request, struct engine_job *const *jobs, size_t count, bool more)
+void lines_send(struct request *request, const struct engine_job *const *jobs, size_t count, bool more)
 {
     struct page *page = mem_zalloc(sizeof(*page));
     page->request = request;

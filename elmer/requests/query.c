@@ -149,7 +149,7 @@ static bool wanted(const struct request *request, const struct engine_job *job, 
 }
 
 /* The next jobs that are wanted; *more: there may be others. */
-static size_t next_jobs(struct request *request, struct engine_job **jobs, bool *more)
+static size_t next_jobs(struct request *request, const struct engine_job **jobs, bool *more)
 {
     struct engine *engine = request->requests->room.engine;
     const struct core_job *state = NULL;
@@ -157,7 +157,7 @@ static size_t next_jobs(struct request *request, struct engine_job **jobs, bool 
     for (int scanned = 0; count < SLICE && bytes < SLICE_BYTES && scanned < SCAN &&
                           (state = core_next_job(engine_core(engine), &request->cursor));
          scanned++) {
-        struct engine_job *job = engine_job(engine, state->id);
+        const struct engine_job *job = engine_job(engine, state->id);
         if (!job || !wanted(request, job, state))
             continue;
         jobs[count++] = job;
@@ -167,7 +167,7 @@ static size_t next_jobs(struct request *request, struct engine_job **jobs, bool 
     return count;
 }
 
-static void send_jobs(struct request *request, struct engine_job *const *jobs, size_t count, bool more)
+static void send_jobs(struct request *request, const struct engine_job *const *jobs, size_t count, bool more)
 {
     struct record *records[SLICE] = {0};
     for (size_t i = 0; i < count; i++)
@@ -178,7 +178,7 @@ static void send_jobs(struct request *request, struct engine_job *const *jobs, s
 
 static void list_slice(struct request *request)
 {
-    struct engine_job *jobs[SLICE];
+    const struct engine_job *jobs[SLICE];
     bool more;
     size_t count = next_jobs(request, jobs, &more);
     if ((count || !more) && request->type == WIRE_query_lines)
@@ -263,7 +263,7 @@ static void ids_slice(struct request *request)
     request->found = mem_array(SLICE, sizeof(struct record *));
     for (; request->next_id < end; request->next_id++) {
         uint64_t id = ids->items[request->next_id];
-        struct engine_job *job = engine_job(engine, id);
+        const struct engine_job *job = engine_job(engine, id);
         struct record *task;
         if (job && !job->refused)
             request->found[request->nfound++] = engine_record(engine, job);

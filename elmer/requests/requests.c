@@ -409,7 +409,7 @@ static bool on_failed(uint64_t number, bool accepted, const char *text, void *da
     return !accepted;
 }
 
-static void on_ended(struct engine_job *job, void *data)
+static void on_ended(const struct engine_job *job, void *data)
 {
     waits_release(data, job);
 }

@@ -22,7 +22,7 @@
 #include "lib/base/str.h"
 #include "lib/job/tasks.h"
 
-enum { USERS_WORTH = 4, REHEARSAL_SHARE = 10, NOTED = 8 };
+enum { USERS_WORTH = 4, REHEARSAL_SHARE = 10, NOTED = 8, READERS = 16 };
 
 /* ---- checks: who asks, and whether there is room ---- */
 
@@ -46,16 +46,18 @@ static bool check_user(struct request *request)
     return false;
 }
 
-/* Of what he has already. Administrators may submit whatever others have left. */
+/* Of what he has already. Administrators may submit whatever others have left. What has output read takes no place in
+ * the queue: some may come beyond its limit. */
 static bool check_room(struct request *request)
 {
     struct engine *engine = request->requests->room.engine;
     const struct requests_settings *s = request->requests->settings;
     uint32_t queued = core_user(engine_core(engine), request->uid).queued;
+    int64_t most = s->user_queued + (notice_reads(&request->message.u.submit) ? READERS : 0);
     size_t bytes = jobs_bytes(engine_jobs(engine), request->uid), all = jobs_bytes_of_all(engine_jobs(engine));
     if (request->admin)
         return true;
-    if (queued >= (uint64_t)s->user_queued)
+    if (queued >= (uint64_t)most)
         request_error(request, WIRE_CODE_REFUSED,
                       "user %s has %" PRIu32 " job%s in the queue, and may have %" PRId64
                       " (user_queued in elmer.conf): wait "
@@ -117,7 +119,7 @@ static void answer_record(struct request *request, const struct record *record)
 void submit_answer(struct request *request, uint64_t id)
 {
     struct engine *engine = request->requests->room.engine;
-    struct engine_job *job = engine_job(engine, id);
+    const struct engine_job *job = engine_job(engine, id);
     assert(request->type == WIRE_submit);
     if (!job) { /* it has ended, and a thousand others since */
         struct wire_message message = {
@@ -302,10 +304,13 @@ static void answer_rehearsal(struct request *request, const struct engine_rehear
     request_end(request);
 }
 
-/* Copying the core takes as long as the queue is, and meanwhile nobody is served: a tenth of the time at most. */
+/* Copying the core takes as long as the queue is, and meanwhile nobody is served: a tenth of the time at most. Who had
+ * the last one has half of that, so that he locks out nobody else. */
 static bool rehearsal_is_due(struct request *request)
 {
-    if (engine_now_ms() >= request->requests->rehearse_ms)
+    const struct requests *requests = request->requests;
+    bool again = requests->rehearse_uid == request->uid;
+    if (engine_now_ms() >= (again ? requests->rehearse_again_ms : requests->rehearse_ms))
         return true;
     request_error(request, WIRE_CODE_UNAVAILABLE, "elmer has tried another submission a moment ago: try again");
     return false;
@@ -318,12 +323,15 @@ static void rehearse(struct request *request, struct event *event)
     int64_t begin_ms = engine_now_ms();
     if (!rehearsal_is_due(request))
         return;
+    requests->rehearse_uid = request->uid;
     if (engine_rehearse(requests->room.engine, event, request->client->user, &request->message, &rehearsal))
         answer_rehearsal(request, &rehearsal);
     else
         explain_size(request, event->u.submit.nprocs, event,
                      needs_of(&request->message.u.submit, launcher_of(&request->message.u.submit)));
-    requests->rehearse_ms = engine_now_ms() + (REHEARSAL_SHARE - 1) * (engine_now_ms() - begin_ms);
+    int64_t end_ms = engine_now_ms(), took_ms = end_ms - begin_ms;
+    requests->rehearse_ms = end_ms + (REHEARSAL_SHARE - 1) * took_ms;
+    requests->rehearse_again_ms = end_ms + (2 * REHEARSAL_SHARE - 1) * took_ms;
     engine_rehearsal_fini(&rehearsal);
 }
 
@@ -348,7 +356,7 @@ static void submit_new(struct request *request)
     enum launcher_kind launcher = launcher_of(submit);
     struct core_after after[AFTER_MAX];
     int *hosts;
-    if (!check_room(request) || !after_find(request) || (submit->notice && !notice_has_its_job(request)))
+    if (!check_room(request) || !after_find(request) || (submit->notice && !notice_may_come(request)))
         return;
     if (submit->mesh_rows &&
         !core_cube_for(engine_core(engine), (uint32_t)submit->nprocs, (uint32_t)submit->mesh_rows)) {
@@ -361,8 +369,8 @@ static void submit_new(struct request *request)
     const struct wire_strs names = notice_hosts(submit, &here);
     if (find_hosts(engine_core(engine), &names, &hosts, &err)) {
         free(hosts);
-        request_error(request, WIRE_CODE_REFUSED, "%s%s", submit->notice ? "nobody can be told from here: " : "",
-                      err.text);
+        request_error(request, WIRE_CODE_REFUSED, "%s%s",
+                      submit->notice && !notice_reads(submit) ? "nobody can be told from here: " : "", err.text);
         return;
     }
     struct event event = {.type = EVENT_SUBMIT, .request = request->number};
@@ -408,7 +416,8 @@ static void on_accepted(const struct engine_wait *wait)
 static bool answer_repeated(struct request *request)
 {
     struct engine *engine = request->requests->room.engine;
-    struct engine_job *job = jobs_by_token(engine_jobs(engine), request->client->uid, request->message.u.submit.token);
+    const struct engine_job *job =
+        jobs_by_token(engine_jobs(engine), request->client->uid, request->message.u.submit.token);
     if (!job)
         return false;
     request->job = job->id;
@@ -465,6 +474,10 @@ void submit_begin(struct request *request)
     if (!*submit->name)
         default_name(submit, request->name, sizeof(request->name));
     submit->submit_host = client_host_name(request->client);
+    if (submit_check_ticket(request, &err)) {
+        request_error(request, WIRE_CODE_REFUSED, "%s", err.text);
+        return;
+    }
     if (request->type == WIRE_submit && answer_repeated(request))
         return;
     if (engine_store_failure(engine)) {

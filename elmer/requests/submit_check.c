@@ -15,8 +15,9 @@
 #include "lib/job/lines.h"
 #include "lib/job/tasks.h"
 #include "lib/job/terminal.h"
+#include "lib/ticket/ticket.h"
 
-enum { START_COST = 500 << 10, SUBMIT_COST = 720 << 10 };
+enum { START_COST = 500 << 10, SUBMIT_COST = 720 << 10, LOG_BURST = 30, LOG_WINDOW_MS = 10000 };
 
 static int check_printable(const char *what, const char *text, struct err *err)
 {
@@ -123,6 +124,27 @@ static int check_terminal(const struct wire_submit *submit, struct err *err)
                        "the signal TERM would end a terminal at once, as the end of the job does: give another");
     return submit->requeue ? err_set(err, -1, "what was typed into a terminal cannot be run again: leave out --requeue")
                            : 0;
+}
+
+/* Who has stolen the key of a host, removed since or not, needs the network half of that very host as well: with any
+ * other he gets nobody in. That the key is the host's, and holds for what is asked, is for the hosts to see. */
+int submit_check_ticket(struct request *request, struct err *err)
+{
+    const struct wire_submit *submit = &request->message.u.submit;
+    char host[TICKET_HOST_MAX + 1];
+    if (!*submit->ticket)
+        return 0; /* whether one is needed each host says */
+    if (!ticket_host(submit->ticket, host))
+        return err_set(err, -1, "its ticket cannot be read: it was cut short or changed on the way");
+    if (strcmp(host, submit->submit_host) == 0)
+        return 0;
+    if (log_allowed(&request->requests->foreign_tickets, LOG_BURST, LOG_WINDOW_MS))
+        log_warning("host=%s user=%s submission refused: its ticket is of host=%s", submit->submit_host,
+                    request->client->user, host);
+    return err_set(err, -1,
+                   "its ticket was signed by %s, and it comes from %s: if both are one host, give it one name in "
+                   "rsd.conf and elmer.conf",
+                   host, submit->submit_host);
 }
 
 int submit_check(const struct requests_settings *settings, const struct wire_submit *submit, struct err *err)

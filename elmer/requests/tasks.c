@@ -142,7 +142,7 @@ static bool may_split(struct request *request, const struct core_job *array, con
 
 bool tasks_fill(struct request *request, struct event *event, struct core_range **ranges)
 {
-    struct core *core = engine_core(request->requests->room.engine);
+    const struct core *core = engine_core(request->requests->room.engine);
     const struct core_job *array = core_array_of(core, request->job);
     const char *text = tasks_text_of(request);
     int count = 0;
@@ -168,7 +168,7 @@ bool tasks_fill(struct request *request, struct event *event, struct core_range 
 static struct record *record_of(struct engine *engine, uint64_t id, bool waiting)
 {
     const struct core_job *array = core_array_of(engine_core(engine), id);
-    struct engine_job *job = array ? engine_job(engine, array->id) : NULL;
+    const struct engine_job *job = array ? engine_job(engine, array->id) : NULL;
     uint32_t ordinal = array ? (uint32_t)(id - array->id) - 1 : 0;
     if (!job || job->refused)
         return NULL;

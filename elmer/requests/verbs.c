@@ -126,7 +126,7 @@ static void send_signal(struct engine *engine, uint64_t job, int number, struct 
 /* Of an array to all its tasks that run. */
 static struct sent send_all(struct engine *engine, uint64_t job, int number)
 {
-    struct core *core = engine_core(engine);
+    const struct core *core = engine_core(engine);
     const struct core_job *state = core_job(core, job), *task;
     uint64_t cursor = job, last = state ? job + state->ntasks : job;
     struct sent sent = {0};

@@ -41,7 +41,7 @@ static const char *waiting_text(const struct record *r, char *text, size_t size)
     const struct core_survey *s = &r->survey;
     FILE *out;
     if (r->submit->notice)
-        return "waits until the host where it was submitted is up, and runs fewer notices than it may at a time";
+        return "waits until its host is up, and runs fewer notices than it may at a time";
     if (!r->refused && r->ahead) {
         snprintf(text, size, QUEUED_WAITS, (uint64_t)r->ahead);
         return text;
@@ -365,6 +365,7 @@ void view_of(const struct record *r, int levels, bool all, struct arena *memory,
         .reason_code = reason_name(r->reason),
         .reason = shown_reason(r, all, memory),
         .processors = {processors_of(r, memory), r->nprocessors},
+        .mesh_rows = r->mesh_rows ? r->mesh_rows : submit->mesh_rows,
         .hidden = !all,
         .waits_for = waits_for(r, all, memory),
         .index = view_index(r),
@@ -393,6 +394,7 @@ void view_running(const struct record *r, bool all, struct arena *memory, struct
                                        .state = job_state_name(r->state),
                                        .index = view_index(r),
                                        .processors = {processors_of(r, memory), r->nprocessors},
+                                       .mesh_rows = r->mesh_rows ? r->mesh_rows : r->submit->mesh_rows,
                                        .hidden = !all};
     JOB_FIELDS(LINE_ASKED, LINE_KEPT, JOB_NONE)
     if (view_cost_running(line) > VIEW_PAGE_COST)

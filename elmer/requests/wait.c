@@ -32,9 +32,9 @@ static void unhook(struct requests *requests, struct request_hook *hook)
     *hook->place = hook->next;
     if (hook->next)
         hook->next->place = hook->place;
-    struct engine_job *job = engine_job(requests->room.engine, waiters->job);
+    const struct engine_job *job = engine_job(requests->room.engine, waiters->job);
     if (job && hook->watches) /* while there are watchers; not at the end of the daemon */
-        engine_unwatch(requests->room.engine, job);
+        engine_unwatch(requests->room.engine, job->id);
     if (waiters->first)
         return;
     map_remove(&requests->waiting, waiters->job);
@@ -52,7 +52,7 @@ void wait_leave(struct request *request)
 
 static void hook_on(struct request *request, uint64_t id)
 {
-    struct engine_job *job = engine_job(request->requests->room.engine, id);
+    const struct engine_job *job = engine_job(request->requests->room.engine, id);
     struct requests *requests = request->requests;
     struct waiters *waiters = map_get(&requests->waiting, id);
     struct request_hook *hook = &request->hooks[request->nhooks++];
@@ -67,7 +67,7 @@ static void hook_on(struct request *request, uint64_t id)
         waiters->first->place = &hook->next;
     waiters->first = hook;
     if (job)
-        engine_watch(requests->room.engine, job);
+        engine_watch(requests->room.engine, id);
 }
 
 static void answer_with(struct request *request, struct record *record)
@@ -78,7 +78,7 @@ static void answer_with(struct request *request, struct record *record)
     request_end(request);
 }
 
-static void answer(struct request *request, struct engine_job *job)
+static void answer(struct request *request, const struct engine_job *job)
 {
     answer_with(request, engine_record(request->requests->room.engine, job));
 }
@@ -86,7 +86,7 @@ static void answer(struct request *request, struct engine_job *job)
 /* As it is: a job, or a task that has none. NULL: neither any more. */
 static struct record *record_now(struct engine *engine, uint64_t id)
 {
-    struct engine_job *job = engine_job(engine, id);
+    const struct engine_job *job = engine_job(engine, id);
     const struct core_job *array = job ? NULL : core_array_of(engine_core(engine), id);
     if (job)
         return engine_record(engine, job);
@@ -136,7 +136,7 @@ static bool answer_now(struct request *request, const struct wire_uints *ids, si
             return true;
         }
     for (size_t i = 0; i < ids->count; i++) {
-        struct engine_job *job = engine_job(engine, ids->items[i]);
+        const struct engine_job *job = engine_job(engine, ids->items[i]);
         struct record *task = job ? NULL : tasks_waiting(engine, ids->items[i]);
         record_destroy(task);
         if (task)
@@ -205,7 +205,7 @@ void waits_release_tasks(struct requests *requests, uint64_t array)
     }
 }
 
-void waits_release(struct requests *requests, struct engine_job *job)
+void waits_release(struct requests *requests, const struct engine_job *job)
 {
     waits_release_tasks(requests, job->id);
     for (struct waiters *waiters; (waiters = map_get(&requests->waiting, job->id));)

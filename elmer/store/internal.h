@@ -20,7 +20,7 @@ struct batch {
     struct setting_row *settings;
     size_t nsettings, settings_room;
     struct decision *decisions;
-    size_t ndecisions, decisions_room;
+    size_t ndecisions, decisions_room, decisions_lost;
 };
 
 struct read {

@@ -53,6 +53,7 @@ struct record {
     int64_t level_ms[CORE_MAX_LEVELS];
     const struct record_usage *usage;
     size_t nusage;
+    uint32_t mesh_rows;        /* of what several processors are in a cube until it has ended; 0: none; not stored */
     bool dropped;              /* its submission was refused: nothing of it stays in the store */
     bool refused;              /* it is next, and the allocator refuses it; not stored, as below ... */
     struct core_survey survey; /* ... as these processors take no job now */

@@ -282,14 +282,12 @@ void sql_writer_destroy(struct sql_writer *writer)
 static int run(struct sql_writer *w, int which, struct err *err)
 {
     errno = 0; /* SQLite does not note that of a commit */
-    int code = sqlite3_step(w->statements[which]);
+    int code = sqlite3_step(w->statements[which]), result = 0;
     if (code != SQLITE_DONE)
-        code = sql_fail_with(w->db, code & 0xff, (code & 0xff) == SQLITE_IOERR ? errno : 0, "writing", err);
-    else
-        code = 0;
+        result = sql_fail_with(w->db, code & 0xff, (code & 0xff) == SQLITE_IOERR ? errno : 0, "writing", err);
     sqlite3_reset(w->statements[which]);
     sqlite3_clear_bindings(w->statements[which]);
-    return code;
+    return result;
 }
 
 static void bind_text(sqlite3_stmt *s, int at, const char *text)

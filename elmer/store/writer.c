@@ -70,8 +70,10 @@ void batch_add_setting(struct batch *batch, const struct setting_row *setting)
 
 void batch_add_decision(struct batch *batch, const struct decision *decision)
 {
-    if (batch->ndecisions >= STORE_DECISIONS_WAITING)
+    if (batch->ndecisions >= STORE_DECISIONS_WAITING) {
+        batch->decisions_lost++;
         return;
+    }
     batch->decisions =
         mem_grow(batch->decisions, &batch->decisions_room, batch->ndecisions + 1, sizeof(*batch->decisions));
     batch->decisions[batch->ndecisions++] = *decision;
@@ -164,8 +166,9 @@ static uint64_t take(struct store *s, struct batch *batch, const struct pace *pa
         batch_add_setting(batch, &s->waiting.settings[i]);
     for (size_t i = 0; i < s->waiting.ndecisions; i++)
         batch_add_decision(batch, &s->waiting.decisions[i]);
+    batch->decisions_lost += s->waiting.decisions_lost;
     s->waiting.count = s->waiting.ncertificates = s->waiting.nhosts = s->waiting.nsettings = 0;
-    s->waiting.ndecisions = 0;
+    s->waiting.ndecisions = s->waiting.decisions_lost = 0;
     map_fini(&s->waiting.places);
     uint64_t number = batch_empty(batch) ? 0 : s->waiting_number;
     *trim = !number && !s->stop;
@@ -216,11 +219,11 @@ static void trim_history(struct store *s)
 }
 
 /* Tell the loop; after a failure wait a second. Returns false when the thread is to give up. */
-static bool report(struct store *s, uint64_t number, int code, const struct err *err)
+static bool report(struct store *s, uint64_t number, int result, const struct err *err)
 {
     bool again = true;
     uv_mutex_lock(&s->mutex);
-    if (code) {
+    if (result) {
         s->failing = true;
         s->failure = *err;
     } else {
@@ -230,9 +233,9 @@ static bool report(struct store *s, uint64_t number, int code, const struct err 
     }
     s->news = true;
     uv_async_send(&s->async);
-    if (code && s->stop)
+    if (result && s->stop)
         again = false;
-    else if (code)
+    else if (result)
         uv_cond_timedwait(&s->wake, &s->mutex, 1000000000u);
     uv_mutex_unlock(&s->mutex);
     return again;
@@ -282,6 +285,9 @@ void store_writer(void *data)
             continue;
         }
         int result = write_batch(s, &batch, &full, &err);
+        if (!result && batch.decisions_lost)
+            log_warning("eadmin log lacks %zu decisions, because %d waited for the store: they are in this log only",
+                        batch.decisions_lost, STORE_DECISIONS_WAITING);
         if (!report(s, number, result, &err)) {
             log_error("the store could not be written before the end: %s; the last %zu changes are lost", err.text,
                       batch.count);

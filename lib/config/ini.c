@@ -54,12 +54,12 @@ struct ini_reading {
     struct seen *first, **last;
     struct err *err;
     char unknown[SECTION_BYTES + 1]; /* the section that was reported last */
-    int line, code;
+    int line, result;
 };
 
 static bool goes_on(const struct ini_reading *reading)
 {
-    return reading->code == 0 || (reading->watch && reading->watch->problem);
+    return reading->result == 0 || (reading->watch && reading->watch->problem);
 }
 
 /* Line 0: about the file as a whole. */
@@ -71,8 +71,8 @@ static void report(struct ini_reading *reading, const char *file, int line, int 
         err_prefix(why, "%s:%d", file, line);
     else
         err_prefix(why, "%s", file);
-    if (reading->code == 0)
-        reading->code = err_set(reading->err, code, "%s", why->text);
+    if (reading->result == 0)
+        reading->result = err_set(reading->err, code, "%s", why->text);
     if (reading->watch && reading->watch->problem)
         reading->watch->problem(why->text, reading->watch->data);
 }
@@ -422,7 +422,7 @@ static int read_all(const char *path, bool fragments, bool required, struct ini_
     free(reading->text);
     tdestroy(reading->seen, free_seen);
     ini_files_free(&files);
-    return reading->code;
+    return reading->result;
 }
 
 int ini_read(const char *path, const struct ini_key *keys, ini_check check, void *config, struct err *err)

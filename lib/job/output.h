@@ -8,4 +8,8 @@
 /* The path of this rank, absolute if dir is; to be freed. NULL: no memory. */
 char *output_path(const char *dir, const char *name, uint32_t rank);
 
+/* All that may run as a job whose supervisor reads for its user what another one has left (requests/notice.c). */
+#define OUTPUT_HOLDER         "/bin/sleep"
+#define OUTPUT_HOLDER_SECONDS "60"
+
 #endif

@@ -159,17 +159,17 @@ static int resolve(struct link *link, const struct address *address)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct resolution *resolution = calloc(1, sizeof(*resolution));
-    int code;
+    int result;
 
     if (!resolution)
         return -ENOMEM;
     resolution->link = link;
-    code = uv_getaddrinfo(link->loop, &resolution->request, on_resolved, address->host, address->port, &hints);
-    if (code != 0)
+    result = uv_getaddrinfo(link->loop, &resolution->request, on_resolved, address->host, address->port, &hints);
+    if (result != 0)
         free(resolution);
     else
         link->resolution = resolution;
-    return code;
+    return result;
 }
 
 static int connect_path(struct link *link, const char *path)

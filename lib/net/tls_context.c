@@ -182,17 +182,17 @@ static int make_ssl(struct tls_context *context, SSL_CTX **out, struct err *err)
 static int read_counter(struct tls_context *context, struct err *err)
 {
     struct err why = ERR_INIT;
-    int dir = file_dir(context->dir, 0, err), code;
+    int dir = file_dir(context->dir, 0, err), result;
 
     if (dir < 0)
         return dir;
     free(context->ca);
     context->ca = NULL;
-    code = file_read(dir, "ca.crt", PKI_PEM_MAX, &context->ca, &why);
-    if (code == 0)
-        code = counter_read(dir, context->ca, &context->counter, &why);
+    result = file_read(dir, "ca.crt", PKI_PEM_MAX, &context->ca, &why);
+    if (result == 0)
+        result = counter_read(dir, context->ca, &context->counter, &why);
     (void)close(dir);
-    return code < 0 ? err_set(err, code, "%s: %s", context->dir, why.text) : 0;
+    return result < 0 ? err_set(err, result, "%s: %s", context->dir, why.text) : 0;
 }
 
 static int create(enum tls_role role, const char *dir, struct tls_context **out, struct err *err)

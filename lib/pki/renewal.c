@@ -41,15 +41,15 @@ static int prepare(int dir, struct pki_renewal *r, struct err *err)
 int pki_renewal_prepare(const char *path, struct pki_renewal *renewal, struct err *err)
 {
     struct pki_renewal made = {.old = NULL};
-    int dir = file_dir(path, 0, err), code = dir < 0 ? dir : prepare(dir, &made, err);
+    int dir = file_dir(path, 0, err), result = dir < 0 ? dir : prepare(dir, &made, err);
 
     if (dir >= 0)
         close(dir);
-    if (code == 0)
+    if (result == 0)
         *renewal = made;
     else
         pki_renewal_fini(&made);
-    return code;
+    return result;
 }
 
 static int check(int dir, const struct pki_renewal *r, const char *certificate, struct err *err)
@@ -74,26 +74,26 @@ static int check(int dir, const struct pki_renewal *r, const char *certificate, 
 
 int pki_renewal_save(const char *path, const struct pki_renewal *renewal, const char *certificate, struct err *err)
 {
-    int dir = file_dir(path, 0, err), code = dir < 0 ? dir : check(dir, renewal, certificate, err);
+    int dir = file_dir(path, 0, err), result = dir < 0 ? dir : check(dir, renewal, certificate, err);
 
-    if (code == 0)
-        code = pair_write(dir, renewal->key, certificate, err);
+    if (result == 0)
+        result = pair_write(dir, renewal->key, certificate, err);
     if (dir >= 0)
         close(dir);
-    return code;
+    return result;
 }
 
 int pki_renewal_recover(const char *path, struct pki_certificate *facts, struct err *err)
 {
     char *certificate = NULL;
-    int dir = file_dir(path, 0, err), code = dir < 0 ? dir : pair_recover(dir, err);
+    int dir = file_dir(path, 0, err), result = dir < 0 ? dir : pair_recover(dir, err);
 
-    if (code == 0)
-        code = file_read(dir, "host.crt", PKI_PEM_MAX, &certificate, err);
-    if (code == 0)
-        code = pki_inspect(certificate, facts, err);
+    if (result == 0)
+        result = file_read(dir, "host.crt", PKI_PEM_MAX, &certificate, err);
+    if (result == 0)
+        result = pki_inspect(certificate, facts, err);
     free(certificate);
     if (dir >= 0)
         close(dir);
-    return code;
+    return result;
 }

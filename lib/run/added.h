@@ -7,6 +7,10 @@
 #include <stddef.h>
 
 #define RUN_ADDED "ELMER_ADDED"
+/* The interface of its host, which Elmer has set too, and the same value again: both go along to another host, where
+ * who starts the process can tell it from what the user wants and puts that host's own in. */
+#define RUN_DEVICES       "UCX_NET_DEVICES"
+#define RUN_ADDED_DEVICES "ELMER_ADDED_DEVICES"
 
 /* The entry (NAME=VALUE) is one of them as it stands, or ELMER_ADDED itself. added: its value, NULL: nothing was. */
 bool run_added_is(const char *added, const char *entry);

@@ -47,8 +47,9 @@ enum run_type {
     RUN_LOOKING, /* holder: struct run_looking; then the output */
     RUN_LEAVE,   /* eattach: it goes because its user wants to */
     /* of ranks of MPI */
-    RUN_PMI /* courier: a piece of what a rank says by its descriptor; erun: the answer to it, once, which may be empty.
-               Until then the courier sends nothing more of that rank */
+    RUN_PMI, /* courier: a piece of what a rank says by its descriptor; erun: the answer to it, once, which may be
+               empty. Until then the courier sends nothing more of that rank */
+    RUN_DIED /* courier: exit status, signal, not 0: others hold its output open, and RUN_EXIT comes with the last */
 };
 enum { RUN_WINDOW = 256 << 10, RUN_PIECE = 32 << 10 }; /* bytes of a stream that are underway; in one frame */
 enum { RUN_PMI_PIECE = 4 << 10, RUN_PMI_ANSWER = 16 << 10 };

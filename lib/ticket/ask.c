@@ -26,14 +26,14 @@ static void wait_at_most(int fd, int ms)
 
 int ticket_program_ready(int fd, int wait_ms, bool *certified, struct err *err)
 {
-    struct ticket_ready ready = {.code = 0};
+    struct ticket_ready ready = {.result = 0};
     wait_at_most(fd, wait_ms);
     if (recv(fd, &ready, sizeof(ready), MSG_WAITALL) != (ssize_t)sizeof(ready))
         return err_set(err, -EIO, "elmer-tickets has not begun");
     wait_at_most(fd, ANSWER_MS);
     *certified = ready.certified != 0;
-    if (ready.code < 0)
-        return err_set(err, ready.code, "%.*s", (int)sizeof(ready.text) - 1, ready.text);
+    if (ready.result < 0)
+        return err_set(err, ready.result, "%.*s", (int)sizeof(ready.text) - 1, ready.text);
     return ready.pid;
 }
 

@@ -62,7 +62,7 @@ int ticket_program_ready(int fd, int wait_ms, bool *certified, struct err *err);
 enum { TICKET_READY_MS = 20000 };
 /* What it says once, when it is ready. */
 struct ticket_ready {
-    int32_t code;      /* 0, or -errno with a sentence */
+    int32_t result;    /* 0, or -errno with a sentence */
     int32_t pid;       /* of who judges: rsd gives it its own class */
     uint8_t certified; /* its key, so that other hosts believe it, and it them; no bool: bytes of another process */
     char text[300];

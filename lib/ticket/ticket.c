@@ -257,6 +257,17 @@ enum ticket_refusal ticket_decode(const char *text, struct ticket *ticket)
     return read_all(&r, ticket) && (ticket->has_lines || ticket->nproof == 0) ? TICKET_GOOD : TICKET_GARBLED;
 }
 
+bool ticket_host(const char *text, char host[TICKET_HOST_MAX + 1])
+{
+    uint8_t bytes[sizeof(head) - 1 + 2 + TICKET_HOST_MAX];
+    struct reader r = {bytes, unhex(text, strnlen(text, 2 * sizeof(bytes)), bytes), false};
+    const uint8_t *begin = take(&r, sizeof(head) - 1);
+    if (!begin || memcmp(begin, head, sizeof(head) - 1) != 0)
+        return false;
+    get_text(&r, host, TICKET_HOST_MAX);
+    return !r.bad && str_valid_hostname(host);
+}
+
 /* ---- words ---- */
 
 static const struct {

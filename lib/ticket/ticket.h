@@ -2,8 +2,8 @@
  *
  * The program elmer-tickets of a host makes a ticket for whoever submits a job there and signs it with a key that
  * nobody else on the host can read (keys.h). It goes with the submission to elmer, and with the job to its hosts. It is
- * checked there before anything runs. So elmer and the network halves decide when and where, not what and as whom. No
- * clock counts. Why, and what stays possible: doc/05-security.md.
+ * checked there before anything runs. So elmer and the network halves decide when and where, not what and as whom, but
+ * for what helpers start. No clock counts. Why, and what stays possible: doc/05-security.md.
  *
  * As bytes, in this order; numbers have their high byte first, a text has its length before it (2 bytes) and no NUL:
  *
@@ -118,6 +118,9 @@ uint64_t ticket_counter_of(const struct ticket *ticket);
 void ticket_encode(const struct ticket *ticket, char *out);
 /* Strict: exactly what ticket_encode() makes. TICKET_GOOD, TICKET_MISSING for "", TICKET_GARBLED. */
 enum ticket_refusal ticket_decode(const char *text, struct ticket *ticket);
+/* Which host says that it has signed it: for elmer, which reads no more of a ticket, so that hosts may sign what is
+ * newer than elmer. False: that cannot be read, and then ticket_decode() reads nothing either. */
+bool ticket_host(const char *text, char host[TICKET_HOST_MAX + 1]);
 /* What its signature is for; out has TICKET_BYTES_MAX bytes. Returns how many there are. */
 size_t ticket_signed_bytes(const struct ticket *ticket, uint8_t *out);
 /* The same for a certificate; out has TICKET_BYTES_MAX bytes. */

@@ -108,16 +108,28 @@ static void take_rank(const struct birth *birth)
     unsetenv("PMI_SPAWNED");
 }
 
-/* What came, but for the address of its host; and as many threads as it has processors here, unless that came too. */
+static void take_interface(const char *own)
+{
+    const char *came = getenv(RUN_ADDED_DEVICES), *devices = getenv(RUN_DEVICES);
+    if (!own || !came)
+        return;
+    if (devices && strcmp(devices, came) == 0)
+        setenv(RUN_DEVICES, own, 1);
+    setenv(RUN_ADDED_DEVICES, own, 1);
+}
+
+/* What came, but for the address of its host and its interface; and as many threads as it has processors here, unless
+ * that came too. */
 static void take_environment(const struct birth *birth, int processors)
 {
-    const char *added = getenv(RUN_ADDED), *address = getenv("ELMER_ADDRESS"), *name;
+    const char *added = getenv(RUN_ADDED), *address = getenv("ELMER_ADDRESS"), *own = getenv(RUN_ADDED_DEVICES), *name;
     char list[1024] = "", text[128];
     size_t length, used = 0;
     clearenv();
     for (size_t i = 0; i < birth->start->environment.count; i++)
         putenv((char *)birth->start->environment.items[i]);
     (void)(address ? setenv("ELMER_ADDRESS", address, 1) : unsetenv("ELMER_ADDRESS"));
+    take_interface(own);
     for (const char *at = added; at && (length = run_added_next(&at, &name)) > 0;) {
         snprintf(text, sizeof(text), "%.*s", (int)length, name);
         if (getenv(text) || used + length + 16 > sizeof(list))

@@ -33,7 +33,7 @@ struct child {
     struct talk talk;
     bool terminal;  /* it has one of its own, which out reads */
     ino_t pipes[2]; /* out and error, where these are pipes; else 0 */
-    bool reaped, told;
+    bool reaped, told, told_dead;
     bool ends;  /* it was not told yet when erun ended: all of its family ends, too */
     int status; /* of waitpid(2); without pid: its exit status */
 };
@@ -54,7 +54,7 @@ struct session {
     int64_t deadline_ms;  /* handshake; then, of what is to end, for KILL */
     int64_t ask_ms;       /* elmer-tickets did not answer: when it is asked again; 0: not asked yet */
     int64_t stepped_ms;   /* its last turn */
-    bool started, ending, killed;
+    bool started, mpi, ending, killed;
     struct child *children;
     size_t nchildren, next_child;    /* who is read from first: in turn */
     int input;                       /* of the first child; -1: none, or closed */

@@ -166,6 +166,7 @@ static void hear_start(struct session *session, const struct courier *courier, c
         return;
     }
     session->started = true;
+    session->mpi = start.mpi;
     run_link_send_number(&session->link, RUN_TAKEN, RUN_IN,
                          0); /* a word before the first fork: it is not asked again */
     session->children = calloc(start.nranks, sizeof(*session->children));
@@ -325,15 +326,36 @@ static void hear(struct session *session, const struct courier *courier, const s
 
 /* ---- output ---- */
 
+static void send_end(struct session *session, struct child *child, enum run_type type)
+{
+    talk_step(&child->talk, &session->link, child->rank, POLLIN); /* that it aborts, before that it has ended */
+    run_link_send_numbers(&session->link, type, child->rank,
+                          WIFEXITED(child->status) ? (uint32_t)WEXITSTATUS(child->status) : 0,
+                          WIFSIGNALED(child->status) ? (uint32_t)WTERMSIG(child->status) : 0);
+}
+
 static void tell_end(struct session *session, struct child *child)
 {
     if (child->told || !child->reaped || child->out >= 0 || child->error >= 0)
         return;
     child->told = true;
-    talk_step(&child->talk, &session->link, child->rank, POLLIN); /* that it aborts, before that it has ended */
-    run_link_send_numbers(&session->link, RUN_EXIT, child->rank,
-                          WIFEXITED(child->status) ? (uint32_t)WEXITSTATUS(child->status) : 0,
-                          WIFSIGNALED(child->status) ? (uint32_t)WTERMSIG(child->status) : 0);
+    send_end(session, child, RUN_EXIT);
+}
+
+static bool has_nothing(int fd)
+{
+    int bytes = 0;
+    return fd < 0 || (ioctl(fd, FIONREAD, &bytes) == 0 && bytes == 0);
+}
+
+/* Ranks wait for one that is dead, whoever else has its output: when all that was written until now has gone. */
+static void tell_death(struct session *session, struct child *child)
+{
+    if (!session->mpi || !child->reaped || child->status == 0 || child->told || child->told_dead ||
+        !has_nothing(child->out) || !has_nothing(child->error))
+        return;
+    child->told_dead = true;
+    send_end(session, child, RUN_DIED);
 }
 
 /* A piece of it. */
@@ -350,6 +372,7 @@ static void read_output(struct session *session, struct child *child, int *fd, e
     }
     *window -= (size_t)got;
     run_link_send(&session->link, type, child->rank, piece, (size_t)got);
+    tell_death(session, child);
 }
 
 static void read_child(struct session *session, struct child *child, const struct pollfd *fds)
@@ -436,6 +459,7 @@ bool session_reaped(struct session *session, pid_t pid, int status)
         child->reaped = true;
         child->status = status;
         tell_end(session, child);
+        tell_death(session, child);
         return true;
     }
     return false;

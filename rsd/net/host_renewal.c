@@ -19,19 +19,19 @@
 #include "rsd/net/host_renewal.h"
 
 enum { RENEW_ID = 2 };
-enum renewal_state { RENEWAL_IDLE, RENEWAL_PREPARING, RENEWAL_ASKING, RENEWAL_WRITING };
+enum host_renewal_state { RENEWAL_IDLE, RENEWAL_PREPARING, RENEWAL_ASKING, RENEWAL_WRITING };
 
-struct renewal {
+struct host_renewal {
     uv_loop_t *loop;
-    struct renewal_callbacks callbacks;
+    struct host_renewal_callbacks callbacks;
     void *data;
-    enum renewal_state state;
+    enum host_renewal_state state;
     bool closed;
     uv_work_t work;
     /* of the thread while one works */
     char *pki, *certificate;
     struct pki_renewal made;
-    int code;
+    int result;
     struct err err;
 };
 
@@ -42,13 +42,13 @@ static const struct moves_row states[] = {
     [RENEWAL_WRITING] = {"writing", MOVE_TO(RENEWAL_IDLE)},
 };
 
-static void move(struct renewal *r, enum renewal_state state)
+static void move(struct host_renewal *r, enum host_renewal_state state)
 {
     MOVES_CHECK("renewal", states, r->state, state);
     r->state = state;
 }
 
-static void forget(struct renewal *r)
+static void forget(struct host_renewal *r)
 {
     pki_renewal_fini(&r->made);
     free(r->certificate);
@@ -56,7 +56,7 @@ static void forget(struct renewal *r)
     move(r, RENEWAL_IDLE);
 }
 
-static void destroy(struct renewal *r)
+static void destroy(struct host_renewal *r)
 {
     pki_renewal_fini(&r->made);
     free(r->certificate);
@@ -64,7 +64,7 @@ static void destroy(struct renewal *r)
     free(r);
 }
 
-static void fail(struct renewal *r, const char *text)
+static void fail(struct host_renewal *r, const char *text)
 {
     char printable[1000];
 
@@ -74,9 +74,9 @@ static void fail(struct renewal *r, const char *text)
 }
 
 /* After work in a thread. Else r may be gone. */
-static bool may_go_on(struct renewal *r)
+static bool may_go_on(struct host_renewal *r)
 {
-    bool closed = r->closed, failed = r->code < 0;
+    bool closed = r->closed, failed = r->result < 0;
 
     if (closed)
         destroy(r);
@@ -89,14 +89,14 @@ static bool may_go_on(struct renewal *r)
 
 static void prepare_work(uv_work_t *work)
 {
-    struct renewal *r = work->data;
+    struct host_renewal *r = work->data;
 
-    r->code = pki_renewal_prepare(r->pki, &r->made, &r->err);
+    r->result = pki_renewal_prepare(r->pki, &r->made, &r->err);
 }
 
 static void prepare_done(uv_work_t *work, int status)
 {
-    struct renewal *r = work->data;
+    struct host_renewal *r = work->data;
     struct wire_message message = {.type = WIRE_renew, .id = RENEW_ID};
 
     (void)status;
@@ -119,14 +119,14 @@ static void prepare_done(uv_work_t *work, int status)
 
 static void save_work(uv_work_t *work)
 {
-    struct renewal *r = work->data;
+    struct host_renewal *r = work->data;
 
-    r->code = pki_renewal_save(r->pki, &r->made, r->certificate, &r->err);
+    r->result = pki_renewal_save(r->pki, &r->made, r->certificate, &r->err);
 }
 
 static void save_done(uv_work_t *work, int status)
 {
-    struct renewal *r = work->data;
+    struct host_renewal *r = work->data;
 
     (void)status;
     if (!may_go_on(r))
@@ -137,14 +137,14 @@ static void save_done(uv_work_t *work, int status)
 
 /* ---- messages ---- */
 
-static void queue(struct renewal *r, enum renewal_state state, uv_work_cb work, uv_after_work_cb done)
+static void queue(struct host_renewal *r, enum host_renewal_state state, uv_work_cb work, uv_after_work_cb done)
 {
     move(r, state);
     err_clear(&r->err);
     (void)uv_queue_work(r->loop, &r->work, work, done);
 }
 
-bool renewal_message(struct renewal *r, const struct wire_message *message)
+bool host_renewal_message(struct host_renewal *r, const struct wire_message *message)
 {
     if (message->type == WIRE_renew_wanted) {
         if (r->state == RENEWAL_ASKING)
@@ -166,13 +166,14 @@ bool renewal_message(struct renewal *r, const struct wire_message *message)
 
 /* ---- the handle ---- */
 
-struct renewal *renewal_create(uv_loop_t *loop, const char *pki, const struct renewal_callbacks *callbacks, void *data)
+struct host_renewal *host_renewal_create(uv_loop_t *loop, const char *pki,
+                                         const struct host_renewal_callbacks *callbacks, void *data)
 {
-    struct renewal *r = calloc(1, sizeof(*r));
+    struct host_renewal *r = calloc(1, sizeof(*r));
 
     if (!r)
         return NULL;
-    *r = (struct renewal){.loop = loop, .callbacks = *callbacks, .data = data, .pki = strdup(pki)};
+    *r = (struct host_renewal){.loop = loop, .callbacks = *callbacks, .data = data, .pki = strdup(pki)};
     r->work.data = r;
     if (r->pki)
         return r;
@@ -180,7 +181,7 @@ struct renewal *renewal_create(uv_loop_t *loop, const char *pki, const struct re
     return NULL;
 }
 
-void renewal_close(struct renewal *r)
+void host_renewal_close(struct host_renewal *r)
 {
     if (!r)
         return;

@@ -49,7 +49,7 @@ struct net {
     struct link *root; /* NULL: it is away */
     struct door *door; /* where it joins; NULL: we are its child */
     struct uplink *uplink;
-    struct renewal *renewal; /* NULL: links have no certificates */
+    struct host_renewal *renewal; /* NULL: links have no certificates */
     struct clients *clients;
     struct usage usage;
     unsigned resyncs;          /* sent, and not answered yet */
@@ -188,7 +188,7 @@ static void on_elmer_message(struct wire_message *message, void *data)
     struct net *net = data;
     char text[512];
 
-    if (net->renewal && renewal_message(net->renewal, message))
+    if (net->renewal && host_renewal_message(net->renewal, message))
         return;
     if (message->type == WIRE_relayed) {
         if (net->clients)
@@ -374,7 +374,7 @@ static void stop(struct net *net, int result)
     net->result = result;
     if (net->uplink)
         uplink_stop(net->uplink);
-    renewal_close(net->renewal);
+    host_renewal_close(net->renewal);
     net->renewal = NULL;
     if (net->clients)
         clients_stop(net->clients);
@@ -424,13 +424,13 @@ static int send_renewal(const struct wire_message *message, void *data)
 
 static void prepare_renewal(struct net *net, const char *pki)
 {
-    static const struct renewal_callbacks callbacks = {send_renewal};
+    static const struct host_renewal_callbacks callbacks = {send_renewal};
     struct pki_certificate facts;
 
     if (!pki)
         return;
     (void)pki_renewal_recover(pki, &facts, NULL); /* what is wrong with the pair, the uplink says */
-    net->renewal = renewal_create(&net->loop, pki, &callbacks, net);
+    net->renewal = host_renewal_create(&net->loop, pki, &callbacks, net);
 }
 
 static int begin(struct net *net, int root_fd, int listen_fd, struct err *err)

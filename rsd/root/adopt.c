@@ -147,6 +147,7 @@ static void adopt_one(struct root *root, const char *name)
     if (!job)
         return;
     job->since_ms -= SHORT_MS; /* nobody knows for how long it has run */
+    job->session_nice = -1;    /* as an earlier order has left them */
     if (group_open(root->groups_fd, name, false, &job->group, &err) == 0) {
         group_freeze(&job->group, false); /* we may have died in sched_apply() */
         find_supervisor_pid(job);

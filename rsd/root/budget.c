@@ -12,6 +12,23 @@ void budget_init(struct cpu_budget *budget, int64_t full_us, int64_t per_second_
     *budget = (struct cpu_budget){full_us * 1000, full_us * 1000, per_second_us * 1000, debt_us * 1000, now_ms, 0};
 }
 
+static void keep_within(struct cpu_budget *budget)
+{
+    if (budget->left_ns > budget->full_ns)
+        budget->left_ns = budget->full_ns;
+    if (budget->left_ns < -budget->debt_ns)
+        budget->left_ns = -budget->debt_ns;
+}
+
+void budget_resize(struct cpu_budget *budget, int64_t full_us, int64_t per_second_us, int64_t debt_us)
+{
+    assert(full_us > 0 && per_second_us > 0 && debt_us >= 0);
+    budget->full_ns = full_us * 1000;
+    budget->per_second_ns = per_second_us * 1000;
+    budget->debt_ns = debt_us * 1000;
+    keep_within(budget);
+}
+
 void budget_charge(struct cpu_budget *budget, int64_t spent_ns, int64_t now_ms)
 {
     const int64_t passed = now_ms - budget->filled_ms, missing = budget->full_ns - budget->left_ns;
@@ -25,8 +42,7 @@ void budget_charge(struct cpu_budget *budget, int64_t spent_ns, int64_t now_ms)
         budget->left_ns = budget->full_ns;
     budget->left_ns -= spent_ns;
     budget->charged_ns += spent_ns;
-    if (budget->left_ns < -budget->debt_ns)
-        budget->left_ns = -budget->debt_ns;
+    keep_within(budget);
 }
 
 int64_t budget_when(const struct cpu_budget *budget, int64_t least_ns)

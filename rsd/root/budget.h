@@ -14,6 +14,8 @@ struct cpu_budget {
 
 /* Full. */
 void budget_init(struct cpu_budget *budget, int64_t full_us, int64_t per_second_us, int64_t debt_us, int64_t now_ms);
+/* Other bounds from now on, after budget_charge(): what is left, or owed, is cut to them. */
+void budget_resize(struct cpu_budget *budget, int64_t full_us, int64_t per_second_us, int64_t debt_us);
 /* Charge what was spent (0: only let it fill). It may go below zero: then that is paid first, up to debt_us. */
 void budget_charge(struct cpu_budget *budget, int64_t spent_ns, int64_t now_ms);
 /* When more than least_ns is there, as of the last charge; at once: a time that is not later than that. */

@@ -118,7 +118,7 @@ void death_signal(struct root *root, struct root_job *job, int number)
         if (number == SIGTERM)
             (void)spawn_signal(root, job, "job", SIGCONT); /* a stopped process takes TERM only then */
     }
-    walks_charge(root, PAYER_ORDERS, before);
+    walks_charge(root, NULL, PAYER_ORDERS, before);
 }
 
 int64_t death_signals_next(const struct root_job *job)
@@ -167,7 +167,7 @@ static int kill_all(struct root *root, struct root_job *job, int64_t now)
         result = spawn_signal(root, job, "job", SIGKILL);
     if (now >= job->kill_here_ms)
         job->kill_here_ms = now + INLINE_MS;
-    walks_charge(root, PAYER_ORDERS, before);
+    walks_charge(root, NULL, PAYER_ORDERS, before);
     return result;
 }
 

@@ -222,7 +222,7 @@ void ending_step(struct root *root, struct root_job *job, int64_t now)
     case JOB_OPENING:
     case JOB_OPEN:
     case JOB_EMPTY:
-    case JOB_STATE_COUNT:
+    case ROOT_JOB_STATES:
         break;
     }
 }

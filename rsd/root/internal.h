@@ -51,12 +51,12 @@ enum {
  * processes may start. TERMINATING: TERM is sent, the grace runs. KILLING: cgroup.kill is sent, what is left is raised,
  * again and again. CLOSING: no process is left; the supervisor tells the last ends and quits, group and directory go.
  * EMPTY: only usage and exits are left, until forget, in a file too (result.c). */
-enum root_job_state { JOB_OPENING, JOB_OPEN, JOB_TERMINATING, JOB_KILLING, JOB_CLOSING, JOB_EMPTY, JOB_STATE_COUNT };
+enum root_job_state { JOB_OPENING, JOB_OPEN, JOB_TERMINATING, JOB_KILLING, JOB_CLOSING, JOB_EMPTY, ROOT_JOB_STATES };
 const char *job_state_name(enum root_job_state state);
 
 /* Who pays for what is done above all jobs: see walks.c. */
 enum payer {
-    PAYER_TOP,    /* the top job here: what is done for it takes nothing from a job above */
+    PAYER_TOP,    /* the jobs at the top here: what is done for them takes nothing from a job above */
     PAYER_ORDERS, /* that jobs below come, change and go */
     PAYER_SCANS,  /* sweeps of jobs below, and scans for their new tasks */
     PAYER_COUNT
@@ -129,10 +129,11 @@ struct root_job {
     bool lowest, crowded;
     unsigned weight; /* of its group; 0: not set */
     struct walk walk;
-    int64_t since_ms; /* it is here */
-    bool walked;      /* an order has been applied to all of its threads */
-    bool renice;      /* mode idle: nice values of ours are to be taken back */
-    int session_nice; /* that they were given last */
+    struct cpu_budget top_part; /* while it is at the top */
+    int64_t since_ms;           /* it is here */
+    bool walked;                /* an order has been applied to all of its threads */
+    bool renice;                /* mode idle: nice values of ours are to be taken back */
+    int session_nice;           /* told last; -1: not known */
     cpu_set_t cpus;
     size_t ncpus;
     bool waits;              /* its processes say how they wait: rsd/sup/waits.h ... */
@@ -150,8 +151,9 @@ struct root_job {
 
     struct signal_queue signals; /* that its user has asked for */
     struct cpu_budget signalling;
-    int errand_fd; /* its pidfd, or -1 */
-    pid_t errand;  /* process that kills its many; 0: none. These are of death.c */
+    int64_t reading_ns; /* of its supervisor, when a part was asked for that has not come; 0: none */
+    int errand_fd;      /* its pidfd, or -1 */
+    pid_t errand;       /* process that kills its many; 0: none. These are of death.c */
     pid_t raised[MAX_RAISED];
     size_t raised_count;
     int64_t lower_ms, raised_used_ns, kill_ms, kill_here_ms;
@@ -179,10 +181,11 @@ struct root {
     uint64_t order_id;
     int64_t ordered_ns; /* when the newest came */
     struct cpu_budget paying[PAYER_COUNT], dying, starts;
-    unsigned top_level;     /* of the top job here, see walks_fill() */
-    int64_t turned_ns;      /* own CPU time at the end of the last turn */
-    unsigned weight;        /* of all jobs together; 0: not set */
-    struct root_job **jobs; /* in order of their opening */
+    int64_t charged_ns[PAYER_COUNT]; /* ever */
+    unsigned top_level;              /* of the jobs at the top here, see walks_fill() */
+    int64_t turned_ns;               /* own CPU time at the end of the last turn */
+    unsigned weight;                 /* of all jobs together; 0: not set */
+    struct root_job **jobs;          /* in order of their opening */
     size_t job_count, job_capacity;
     struct channel net;
     bool net_is_unit;    /* else it is a child */
@@ -201,9 +204,10 @@ struct root {
     uint64_t scope_job;   /* the job that it was asked for */
     unsigned controllers; /* that the jobs' groups have: see controllers.h */
     char users[4096];     /* where users' own groups are; "": not known */
-    unsigned watchers;    /* of elmer-escapes that have ended */
+    unsigned watchers;    /* of elmer-escapes that have ended soon, one after the other */
     int watcher_fd;       /* pidfd of who looks there for who has left a job (rsd/escapes); -1: none */
-    int64_t watched_ms;   /* when it was started, or a second before it is to be */
+    int64_t watched_ms;   /* when it was looked at, or a second before it is to be started */
+    int64_t watcher_ms;   /* when it was started */
     int tmp_fd;           /* RUNDIR/jobs */
     bool tmp_waits;       /* for directories of an earlier rsd to go, before it gets a file system of its own */
     int64_t contact_ms;   /* CLOCK_BOOTTIME; 0: none yet */
@@ -327,6 +331,10 @@ int lease_keep(const struct root *root, const struct root_job *job); /* for the 
 void lease_recall(const struct root *root, struct root_job *job);
 void lease_forget(const struct root *root, const struct root_job *job);
 
+/* escapes.c: elmer-escapes runs */
+void escapes_init(struct root *root, int64_t now);
+void escapes_keep(struct root *root, int64_t now);
+
 /* tickets.c: is what is asked what the job's user has asked for? */
 bool tickets_let_open(const struct root *root, const struct wire_open *open, struct err *err);
 /* A job that is here already, on so many processors. */
@@ -368,18 +376,21 @@ int64_t ranks_next(const struct root *root); /* when ranks_sweep has to be calle
 void reading_init(struct root *root);
 void reading_ask(struct root *root, struct root_job *job, const struct wire_message *message);
 void reading_refuse(struct root *root, const struct wire_message *message, const char *text);
+void reading_told(struct root *root, struct root_job *job); /* the part has come */
 
 /* walks.c: walks over threads within a budget */
 void walks_init(struct root *root);
+void walks_init_job(struct root_job *job);
 void walk_begin(struct root_job *job, enum walk_why why); /* anew, but a sweep does not disturb what is under way */
 void walk_stop(struct root_job *job);
 void walks_run(struct root *root); /* what is due, for some milliseconds at most */
 bool walks_of_order(const struct root *root);
-void walks_fill(struct root *root, int64_t now); /* the budgets; and say which job is the top one */
+void walks_fill(struct root *root, int64_t now); /* the budgets; and say which jobs are at the top */
 enum payer walks_payer(const struct root *root, const struct root_job *job, bool order);
-void walks_charge(struct root *root, enum payer payer,
-                  int64_t since_ns);                              /* what was used since budget_own_ns() was so */
-int64_t walks_paid_ms(const struct root *root, enum payer payer); /* when there is something to spend; not later: now */
+/* What was used since budget_own_ns() was so; job: NULL where it is not PAYER_TOP. */
+void walks_charge(struct root *root, struct root_job *job, enum payer payer, int64_t since_ns);
+/* When there is something to spend for it; not later: now. */
+int64_t walks_paid_ms(const struct root *root, const struct root_job *job, bool order);
 int64_t walks_next(const struct root *root);
 
 /* weights.c: the controller cpu, where it is there */

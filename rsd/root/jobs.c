@@ -14,7 +14,7 @@
 #include "lib/base/str.h"
 #include "rsd/root/internal.h"
 
-static const struct moves_row states[JOB_STATE_COUNT] = {
+static const struct moves_row states[ROOT_JOB_STATES] = {
     [JOB_OPENING] = {"opening",
                      MOVE_TO(JOB_OPEN) | MOVE_TO(JOB_TERMINATING) | MOVE_TO(JOB_KILLING) | MOVE_TO(JOB_CLOSING)},
     [JOB_OPEN] = {"open", MOVE_TO(JOB_TERMINATING) | MOVE_TO(JOB_KILLING) | MOVE_TO(JOB_CLOSING)},
@@ -26,7 +26,7 @@ static const struct moves_row states[JOB_STATE_COUNT] = {
 
 const char *job_state_name(enum root_job_state state)
 {
-    return state < JOB_STATE_COUNT ? states[state].name : "?";
+    return state < ROOT_JOB_STATES ? states[state].name : "?";
 }
 
 void job_move(struct root_job *job, enum root_job_state to)
@@ -77,6 +77,7 @@ struct root_job *job_add(struct root *root, uint64_t id, uint32_t attempt)
     job->sweep_step_ms = SWEEP_MS;
     boost_init_job(job);
     death_init_job(job);
+    walks_init_job(job);
     job->group = (struct cgroup)CGROUP_INIT;
     job->supervisor.fd = job->errand_fd = -1;
     job->walk.pass = (struct sched_pass)SCHED_PASS_INIT;

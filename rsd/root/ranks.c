@@ -164,7 +164,7 @@ void ranks_apply_all(struct root *root)
         }
     }
     weights_apply(root, false);
-    walks_charge(root, PAYER_ORDERS, begin);
+    walks_charge(root, NULL, PAYER_ORDERS, begin);
     walks_run(root);
 }
 
@@ -190,7 +190,7 @@ void ranks_process(struct root *root, struct root_job *job, pid_t pid)
     int64_t before = budget_own_ns();
     if (is_live(job))
         sched_process(&job->group, pid, &target, &count);
-    walks_charge(root, walks_payer(root, job, true), before);
+    walks_charge(root, job, walks_payer(root, job, true), before);
 }
 
 /* Its supervisor has given it the rank that it knew of (sup/process.c). If that has changed since the start was passed
@@ -215,7 +215,7 @@ static bool may_have_new_tasks(const struct root *root, const struct root_job *j
 
 static int64_t next_scan_ms(const struct root *root, const struct root_job *job)
 {
-    int64_t paid = walks_paid_ms(root, walks_payer(root, job, false));
+    int64_t paid = walks_paid_ms(root, job, false);
     return paid > job->scan_ms ? paid : job->scan_ms;
 }
 
@@ -235,7 +235,7 @@ static bool sweep_new_tasks(struct root *root, struct root_job *job)
     job->seen = pids;
     if (any)
         walk_begin(job, WALK_SWEEP);
-    walks_charge(root, walks_payer(root, job, false), before);
+    walks_charge(root, job, walks_payer(root, job, false), before);
     return any;
 }
 
@@ -261,7 +261,8 @@ static void sweep(struct root_job *job)
         walk_begin(job, WALK_SWEEP);
 }
 
-/* Sessions that are made later begin at nice 0: so again with each sweep. */
+/* Sessions that are made later begin at nice 0: so again with each sweep, but for 0, which the supervisor keeps until
+ * it is done. */
 static void weigh_sessions(struct root *root, struct root_job *job)
 {
     struct wire_message message = {.type = WIRE_weigh_sessions};
@@ -283,7 +284,7 @@ static void look(struct root *root, struct root_job *job, int64_t now)
         return;
     ranks_look(job);
     job->look_ms = now + (SWEEP_MS << job->still) - SWEEP_MS / 2;
-    walks_charge(root, walks_payer(root, job, false), before);
+    walks_charge(root, job, walks_payer(root, job, false), before);
 }
 
 /* What it was bringing forth may have gone on at ORDER_BIRTH: it is soon looked for, but once only, because whoever
@@ -293,7 +294,7 @@ static void guard(struct root *root, struct root_job *job, int64_t now)
     int64_t before = budget_own_ns();
     bool changed =
         !job->supervisor_gone && guard_supervisor(job->supervisor_pid, job->supervisor_pidfd, root->spawn_pid);
-    walks_charge(root, walks_payer(root, job, false), before);
+    walks_charge(root, job, walks_payer(root, job, false), before);
     if (!changed || job->guard_logged)
         return;
     plan_soon(job, now);

@@ -1,7 +1,8 @@
 /* reading.c - who may have output read by a job's supervisor (rsd/sup/reader.c), and how often.
  *
- * What that costs is above all jobs: 0.5 ms for a part in supervisor and jobs half, and what the network half takes,
- * which is not measured. So the jobs of this host share a budget for it; a part counts as 1 ms.
+ * What that costs is above all jobs: 0.5 ms for a part in supervisor and jobs half on one machine, 4 ms on another,
+ * where a fork is dear, and what the network half takes, which is not measured. So the jobs of this host share a budget
+ * for it; a part counts as 1 ms, and when it comes as what its supervisor has used meanwhile, if that is more.
  */
 #include "config.h"
 
@@ -13,7 +14,8 @@ enum { PARTS_AT_ONCE = 20, PARTS_PER_SECOND = 10 };
 
 void reading_init(struct root *root)
 {
-    budget_init(&root->reading, PARTS_AT_ONCE * PART_US, PARTS_PER_SECOND * PART_US, 0, mono_ms(mono_now()));
+    budget_init(&root->reading, PARTS_AT_ONCE * PART_US, PARTS_PER_SECOND * PART_US, PARTS_AT_ONCE * PART_US,
+                mono_ms(mono_now()));
 }
 
 static void refuse(struct root *root, const struct wire_message *message, const char *text, bool again)
@@ -45,6 +47,15 @@ void reading_ask(struct root *root, struct root_job *job, const struct wire_mess
         refuse(root, message, "much output is read on this host now", true);
     } else {
         budget_charge(&root->reading, part_ns, mono_ms(mono_now()));
+        job->reading_ns = budget_process_ns(job->supervisor_pid);
         tell_supervisor(job, message);
     }
+}
+
+void reading_told(struct root *root, struct root_job *job)
+{
+    const int64_t used_ns = job->reading_ns > 0 ? budget_process_ns(job->supervisor_pid) - job->reading_ns : 0;
+    job->reading_ns = 0;
+    if (used_ns > PART_US * 1000)
+        budget_charge(&root->reading, used_ns - PART_US * 1000, mono_ms(mono_now()));
 }

@@ -37,7 +37,7 @@
 #include "rsd/root/root.h"
 #include "rsd/root/watcher.h"
 
-enum { FIXED_FDS = 6, WATCHER_MS = 1000, WATCHER_LATER_MS = 60000, WATCHERS_IN_VAIN = 3 };
+enum { FIXED_FDS = 6 };
 
 static void stop(struct root *root, int status)
 {
@@ -111,7 +111,7 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
     result = facts ? begin_take(root, facts, err) : begin_as_root(root, err);
     if (result < 0)
         return result;
-    root->watched_ms = now - WATCHER_MS;
+    escapes_init(root, now);
     supervisors_connect(root);
     result = facts ? 0 : hand_over(root, err);
     if (result < 0)
@@ -297,7 +297,7 @@ static int64_t job_next(const struct root_job *job)
     case JOB_KILLING:
     case JOB_OPEN:
     case JOB_EMPTY:
-    case JOB_STATE_COUNT:
+    case ROOT_JOB_STATES:
         break;
     }
     next = earlier(next, death_signals_next(job));
@@ -355,7 +355,7 @@ static void charge_turn(struct root *root, bool deadline, const int64_t *before)
     int64_t own_ns = budget_own_ns(), rest_ns = own_ns - root->turned_ns, most_ns = 0;
     enum payer payer = PAYER_SCANS;
     for (enum payer i = 0; i < PAYER_COUNT; i++) {
-        int64_t charged_ns = root->paying[i].charged_ns - before[i];
+        int64_t charged_ns = root->charged_ns[i] - before[i];
         rest_ns -= charged_ns;
         if (charged_ns > most_ns) {
             most_ns = charged_ns;
@@ -368,31 +368,6 @@ static void charge_turn(struct root *root, bool deadline, const int64_t *before)
     root->turned_ns = own_ns;
 }
 
-/* In the other modes a rank is no more than what the user himself could have. */
-static void keep_watcher(struct root *root, int64_t now)
-{
-    int result;
-    if (root->mode != ORDER_MODE_RT || !root->users[0] || now < root->watched_ms + WATCHER_MS)
-        return;
-    if (root->watcher_fd >= 0 && poll(&(struct pollfd){.fd = root->watcher_fd, .events = POLLIN}, 1, 0) == 0) {
-        root->watched_ms = now;
-        return;
-    }
-    if (root->watcher_fd >= 0) {
-        close(root->watcher_fd);
-        root->watcher_fd = -1;
-        if (++root->watchers > WATCHERS_IN_VAIN) { /* it is not installed, say, and has said so */
-            root->watched_ms = now + WATCHER_LATER_MS;
-            root->watchers = 0;
-            return;
-        }
-    }
-    root->watched_ms = now;
-    result = spawn_escapes(root, &root->watcher_fd);
-    if (result < 0)
-        log_warning("cannot look for processes that leave their job: %s", strerror(-result));
-}
-
 static int turn(struct root *root, struct pollfd *fds)
 {
     size_t jobs = root->job_count;
@@ -400,14 +375,14 @@ static int turn(struct root *root, struct pollfd *fds)
     int64_t now, charged_ns[PAYER_COUNT + 1];
     int ready;
     for (enum payer i = 0; i < PAYER_COUNT; i++)
-        charged_ns[i] = root->paying[i].charged_ns;
+        charged_ns[i] = root->charged_ns[i];
     charged_ns[PAYER_COUNT] = root->dying.charged_ns;
     ready = poll(fds, count, timeout_ms(root));
     if (ready < 0 && errno != EINTR)
         return -errno;
     now = mono_ms(mono_now());
     watchdog(root, now);
-    keep_watcher(root, now);
+    escapes_keep(root, now);
     leases_check(root); /* before anything is heard: what supervisors have to say may follow from it */
     if (fds[1].revents)
         signals_read(root);

@@ -38,28 +38,37 @@ bool sessions_share(int leaf_fd)
     return text[0] == '1' && faccessat(leaf_fd, "cpu.weight", F_OK, 0) < 0;
 }
 
+struct weighing {
+    int nice;
+    bool refused; /* of one session at least, all the time */
+};
+
 static void weigh(int proc_fd, pid_t pid, void *data)
 {
-    const int nice = *(const int *)data;
+    struct weighing *weighing = data;
     char text[64];
     const char *now;
-    int fd;
+    int fd, tries = 0;
     (void)pid;
     read_text(proc_fd, "autogroup", text, sizeof(text));
     now = strstr(text, "nice ");
-    if (!now || atoi(now + strlen("nice ")) == nice)
+    if (!now || atoi(now + strlen("nice ")) == weighing->nice)
         return;
     fd = openat(proc_fd, "autogroup", O_WRONLY | O_CLOEXEC);
-    snprintf(text, sizeof(text), "%d", nice);
+    if (fd < 0)
+        return; /* it has ended */
+    snprintf(text, sizeof(text), "%d", weighing->nice);
     /* Who is not root may do it ten times a second, all of the machine together. */
-    for (int i = 0; fd >= 0 && i < TRIES && write(fd, text, strlen(text)) < 0 && errno == EAGAIN; i++)
+    while (write(fd, text, strlen(text)) < 0 && errno == EAGAIN && tries++ < TRIES)
         poll(NULL, 0, AGAIN_MS);
-    if (fd >= 0)
-        close(fd);
+    weighing->refused |= tries > TRIES;
+    close(fd);
 }
 
 int sessions_weigh(int leaf_fd, int nice)
 {
+    struct weighing weighing = {.nice = nice};
     size_t gone = 0;
-    return members_each(leaf_fd, weigh, &nice, &gone);
+    int result = members_each(leaf_fd, weigh, &weighing, &gone);
+    return result == 0 && weighing.refused ? -EAGAIN : result;
 }

@@ -152,7 +152,7 @@ static int ask(struct root *root, const struct spawn_request *request, const int
         *pidfd = got;
     else if (got >= 0)
         close(got);
-    return answer->code;
+    return answer->result;
 }
 
 static struct spawn_request about(const struct root_job *job, enum spawn_verb verb)

@@ -56,7 +56,7 @@ struct spawn_request {
 };
 /* With a pidfd, where a process was started. */
 struct spawn_answer {
-    int32_t code, pid; /* code: 0 or -errno */
+    int32_t result, pid; /* result: 0 or -errno */
     int64_t value;
 };
 

@@ -285,6 +285,10 @@ static void hear(struct root *root, struct root_job *job, const struct wire_mess
         heard_waits(job, &message->u.waits);
         tell(root, message);
         break;
+    case WIRE_file_part:
+        reading_told(root, job);
+        tell(root, message);
+        break;
     case WIRE_pvm_ready:
         boost_stop(root, job);
         tell(root, message);
@@ -338,7 +342,7 @@ void supervisor_lose(struct root *root, struct root_job *job)
         ending_step(root, job, mono_ms(mono_now()));
         break;
     case JOB_EMPTY:
-    case JOB_STATE_COUNT:
+    case ROOT_JOB_STATES:
         break;
     }
 }

@@ -271,8 +271,8 @@ static void refuse_open(struct root *root, const struct wire_message *message, c
 
 #define IN(state) (1U << (state))
 enum {
-    UNKNOWN = IN(JOB_STATE_COUNT), /* also a job that is not there */
-    ANY = IN(JOB_STATE_COUNT) - 1,
+    UNKNOWN = IN(ROOT_JOB_STATES), /* also a job that is not there */
+    ANY = IN(ROOT_JOB_STATES) - 1,
     NO_JOB = 0 /* the verb names none */
 };
 

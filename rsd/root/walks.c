@@ -3,11 +3,12 @@
  * Whoever walks is ranked above all jobs, so what a walk costs is taken from the first. A user decides how many threads
  * there are, how often they change, and how often a later job of his comes and goes. So walks are done in slices, from
  * the top level down, as long as there is budget, and then they wait. Who pays is the job below: it is opened when the
- * walks that its order needs are done. Nobody waits behind what a job below has spent: the top job here has a budget of
- * its own, and orders and scans of those below have one each, of which walks take first and scans for new tasks what
- * they leave. Nothing wakes up before there is something to spend: waking up is charged too, and once ate it all, so
- * that a new task of the first job was without its rank for seconds. As long as no job here has run for SHORT_MS,
- * orders need no budget: hundreds of short jobs in a second are nobody's first job.
+ * walks that its order needs are done. Nobody waits behind what a job below has spent: the jobs at the top here have a
+ * budget, and orders and scans of those below have one each, of which walks take first and scans for new tasks what
+ * they leave. Nor behind a job at the top of other processors: of what they may cost all together each has a part of
+ * its own, which it uses up first. Nothing wakes up before there is something to spend: waking up is charged too, and
+ * once ate it all, so that a new task of the first job was without its rank for seconds. As long as no job here has run
+ * for SHORT_MS, orders need no budget: hundreds of short jobs in a second are nobody's first job.
  *
  * A walk is repeated, SETTLE_MS after a change, until one has changed nothing and nobody has vanished: forks that were
  * under way are through by then (that of a large process takes longer: the next sweep finds it). A chain of processes
@@ -41,10 +42,14 @@ enum {
 static const struct {
     int64_t full_us, per_second_us, debt_us;
 } allowances[PAYER_COUNT] = {
-    [PAYER_TOP] = {3000, 5000, 5000}, /* paid in a second: its new tasks wait no longer, whatever one scan has cost */
-    [PAYER_ORDERS] = {1500, 2000, 15000},
-    [PAYER_SCANS] = {1000, 1000, 10000},
+    /* Paid in a second, with the parts below: new tasks wait no longer, whatever one scan has cost. */
+    [PAYER_TOP] = {2000, 3000, 3000},
+    [PAYER_ORDERS] = {1000, 2000, 15000},
+    [PAYER_SCANS] = {700, 1000, 10000},
 };
+/* Of all jobs at the top together. What one of them owes is not divided: where they are many a part is less than a
+ * slice takes, and who has had one lives on what is left to all for as long as his part does not cover it. */
+enum { TOP_PARTS_FULL_US = 1000, TOP_PARTS_PER_SECOND_US = 2000 };
 
 void walks_init(struct root *root)
 {
@@ -54,13 +59,29 @@ void walks_init(struct root *root)
                     allowances[payer].debt_us, now);
 }
 
+void walks_init_job(struct root_job *job)
+{
+    budget_init(&job->top_part, TOP_PARTS_FULL_US, TOP_PARTS_PER_SECOND_US, TOP_PARTS_PER_SECOND_US, job->since_ms);
+}
+
 static bool has_level(const struct root_job *job)
 {
     return job->ranked && (job->state == JOB_OPENING || job->state == JOB_OPEN || job->state == JOB_TERMINATING);
 }
 
+static bool is_at_top(const struct root *root, const struct root_job *job)
+{
+    return has_level(job) && job->level <= root->top_level;
+}
+
+static int64_t part_of(int64_t all_us, size_t parts)
+{
+    return all_us > (int64_t)parts ? all_us / (int64_t)parts : 1;
+}
+
 void walks_fill(struct root *root, int64_t now)
 {
+    size_t at_top = 0;
     for (enum payer payer = 0; payer < PAYER_COUNT; payer++)
         budget_charge(&root->paying[payer], 0, now);
     root->top_level = UINT_MAX;
@@ -68,28 +89,46 @@ void walks_fill(struct root *root, int64_t now)
         if (has_level(root->jobs[i]) && root->jobs[i]->level < root->top_level)
             root->top_level = root->jobs[i]->level;
     }
+    for (size_t i = 0; i < root->job_count; i++)
+        at_top += is_at_top(root, root->jobs[i]);
+    for (size_t i = 0; i < root->job_count; i++) {
+        budget_charge(&root->jobs[i]->top_part, 0, now);
+        if (is_at_top(root, root->jobs[i]))
+            budget_resize(&root->jobs[i]->top_part, part_of(TOP_PARTS_FULL_US, at_top),
+                          part_of(TOP_PARTS_PER_SECOND_US, at_top), TOP_PARTS_PER_SECOND_US);
+    }
 }
 
 enum payer walks_payer(const struct root *root, const struct root_job *job, bool order)
 {
-    if (has_level(job) && job->level <= root->top_level)
+    if (is_at_top(root, job))
         return PAYER_TOP;
     return order ? PAYER_ORDERS : PAYER_SCANS;
 }
 
-void walks_charge(struct root *root, enum payer payer, int64_t since_ns)
+void walks_charge(struct root *root, struct root_job *job, enum payer payer, int64_t since_ns)
 {
-    budget_charge(&root->paying[payer], budget_own_ns() - since_ns, mono_ms(mono_now()));
+    const int64_t used_ns = budget_own_ns() - since_ns;
+    const bool own = payer == PAYER_TOP && job->top_part.left_ns > 0;
+    budget_charge(own ? &job->top_part : &root->paying[payer], used_ns, mono_ms(mono_now()));
+    root->charged_ns[payer] += used_ns;
 }
 
-int64_t walks_paid_ms(const struct root *root, enum payer payer)
+int64_t walks_paid_ms(const struct root *root, const struct root_job *job, bool order)
 {
-    return budget_when(&root->paying[payer], 0);
+    const enum payer payer = walks_payer(root, job, order);
+    const int64_t paid = budget_when(&root->paying[payer], 0);
+    return payer == PAYER_TOP ? earlier(paid, budget_when(&job->top_part, 0)) : paid;
 }
 
 static enum payer payer_of(const struct root *root, const struct root_job *job)
 {
     return walks_payer(root, job, job->walk.why == WALK_ORDER);
+}
+
+static int64_t paid_ms(const struct root *root, const struct root_job *job)
+{
+    return walks_paid_ms(root, job, job->walk.why == WALK_ORDER);
 }
 
 void walk_stop(struct root_job *job)
@@ -231,8 +270,7 @@ static bool orders_are_free(const struct root *root, int64_t now)
 /* free: orders_are_free(). */
 static bool is_paid(const struct root *root, const struct root_job *job, int64_t now, bool free)
 {
-    return job->walk.freezing || (free && job->walk.why == WALK_ORDER) ||
-           walks_paid_ms(root, payer_of(root, job)) <= now;
+    return job->walk.freezing || (free && job->walk.why == WALK_ORDER) || paid_ms(root, job) <= now;
 }
 
 static unsigned row_of(const struct root_job *job)
@@ -266,12 +304,12 @@ static bool stands_behind(const struct root *root, const struct root_job *job, c
     return false;
 }
 
-/* Orders first: others wait for them. */
+/* Orders first: others wait for them. At the top first who has cost less. */
 static bool comes_first(const struct root_job *a, const struct root_job *b)
 {
     if ((a->walk.why == WALK_ORDER) != (b->walk.why == WALK_ORDER))
         return a->walk.why == WALK_ORDER;
-    return a->level < b->level;
+    return a->level != b->level ? a->level < b->level : a->top_part.left_ns > b->top_part.left_ns;
 }
 
 static struct root_job *next_due(const struct root *root, int64_t now)
@@ -299,7 +337,7 @@ void walks_run(struct root *root)
         int64_t before = budget_own_ns();
         step(root, job);
         job->walk.used_ns += budget_own_ns() - before;
-        walks_charge(root, payer, before);
+        walks_charge(root, job, payer, before);
         now = mono_ms(mono_now());
     }
 }
@@ -321,7 +359,7 @@ int64_t walks_next(const struct root *root)
     find_unpaid(root, now, free, unpaid);
     for (size_t i = 0; i < root->job_count; i++) {
         const struct root_job *job = root->jobs[i];
-        int64_t due = job->walk.due_ms, paid = walks_paid_ms(root, payer_of(root, job));
+        int64_t due = job->walk.due_ms, paid = paid_ms(root, job);
         if (job->walk.why == WALK_NONE || stands_behind(root, job, unpaid))
             continue;
         next = earlier(next, due > paid || is_paid(root, job, now, free) ? due : paid);

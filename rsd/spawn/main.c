@@ -205,19 +205,19 @@ static void run(const struct spawn_request *request, const int *fds, struct spaw
     switch ((enum spawn_verb)request->verb) {
     case SPAWN_SUPERVISOR:
     case SPAWN_ESCAPES:
-        answer->code = spawn_one(request, fds, &answer->pid, pidfd);
+        answer->result = spawn_one(request, fds, &answer->pid, pidfd);
         break;
     case SPAWN_REMOVE:
-        answer->code = remove_directory(request, fds[0]);
+        answer->result = remove_directory(request, fds[0]);
         break;
     case SPAWN_SIGNAL:
-        answer->code = signal_all(SPAWN_FD_GROUPS, request);
+        answer->result = signal_all(SPAWN_FD_GROUPS, request);
         break;
     case SPAWN_NUMBER:
-        answer->code = number(request, &answer->value);
+        answer->result = number(request, &answer->value);
         break;
     default:
-        answer->code = -ENOSYS;
+        answer->result = -ENOSYS;
         break;
     }
 }

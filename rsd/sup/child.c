@@ -4,9 +4,10 @@
  * becomes the user completely and for good; only then does it touch a path: directory, output, hosts' file, command. By
  * then it holds no descriptor of the supervisor's that a path could lead to (/proc/self/fd) but the report's, a pipe of
  * elmer-sup that a user may not open: its end must be the exec. Its rank comes last, so that it gets there even while a
- * higher job spins; until then it is at ORDER_BIRTH, just below the supervisor, which counts what it uses (push.c).
- * What a user can make long comes behind that: to empty a file, what Open MPI is told in files, and exec's search in
- * PATH. A user may lower his rank without any right, but not change from FIFO to RR: so the class is set while it may.
+ * higher job spins; until then it is at ORDER_BIRTH, just below the supervisor, which counts what it uses (push.c), or,
+ * where the births of the job have used too much, at its own rank from the beginning. What a user can make long comes
+ * behind that: to empty a file, what Open MPI is told in files, and exec's search in PATH. A user may lower his rank
+ * without any right, but not change from FIFO to RR: so the class is set while it may.
  * Everything was prepared before the fork; nothing here allocates except that search.
  */
 #include "config.h"
@@ -63,9 +64,8 @@ static void set_limits(const struct child_plan *plan)
 
 static void set_birth_rank(const struct child_plan *plan)
 {
-    bool rr = plan->rank.policy == SCHED_RR;
     if (plan->rt)
-        sched_rank(0, (struct order_rank){rr ? SCHED_RR : SCHED_FIFO, ORDER_BIRTH}, false);
+        sched_rank(0, plan->birth, false);
 }
 
 /* Not by libc, whose calls change the ids of all threads that the process had before clone3: it may wait for ever for

@@ -131,6 +131,8 @@ static void set_hydra(struct launchers *l, const struct wire_strs *given)
     set(l, given, "HYDRA_BINDING", "none");
     set(l, given, "HYDRA_IFACE", l->network.name);
     set(l, given, "UCX_NET_DEVICES", l->network.name);
+    if (!environment_value(given, "UCX_NET_DEVICES"))
+        set(l, given, "ELMER_ADDED_DEVICES", l->network.name); /* lib/run/added.h */
     if (!environment_value(given, "I_MPI_HYDRA_BOOTSTRAP") && !environment_value(given, "I_MPI_HYDRA_BOOTSTRAP_EXEC")) {
         set(l, given, "I_MPI_HYDRA_BOOTSTRAP", "rsh");
         set(l, given, "I_MPI_HYDRA_BOOTSTRAP_EXEC", ELMER_BINDIR "/erun");

@@ -11,7 +11,7 @@
 #include "rsd/sup/sup.h"
 
 enum {
-    LAUNCHERS_SETTINGS = 24,
+    LAUNCHERS_SETTINGS = 25,
     LAUNCHERS_NAME = 16, /* of an interface, with its NUL */
     LAUNCHERS_BITS = 30  /* a longer mask has no room for more than two hosts */
 };

@@ -14,3 +14,10 @@ void pace_take(struct pace *pace, const struct pace_limit *limit, int64_t now_ms
         pace->paid_ms = now_ms;
     pace->paid_ms += limit->period_ms;
 }
+
+void pace_charge(struct pace *pace, const struct pace_limit *limit, int64_t used_ns)
+{
+    const int64_t due_ms = used_ns * PACE_SHARE / 1000000;
+    if (due_ms > limit->period_ms)
+        pace->paid_ms += due_ms - limit->period_ms;
+}

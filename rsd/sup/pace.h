@@ -15,5 +15,9 @@ struct pace {
 int64_t pace_wait_ms(const struct pace *pace, const struct pace_limit *limit, int64_t now_ms);
 /* It is done. */
 void pace_take(struct pace *pace, const struct pace_limit *limit, int64_t now_ms);
+/* That has taken so much CPU time: where it is much, it is done more seldom, so that in the long run it takes no more
+ * than 1/PACE_SHARE of a CPU. */
+enum { PACE_SHARE = 400 };
+void pace_charge(struct pace *pace, const struct pace_limit *limit, int64_t used_ns);
 
 #endif

@@ -218,6 +218,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
                                   .umask = (mode_t)start->umask,
                                   .limits = &sup->limits,
                                   .cpus = &cpus,
+                                  .birth = process_birth(sup, process, &cpus, mono_ms(mono_now())),
                                   .rank = process_rank(sup, process),
                                   .stdout_fd = birth.capture[1],
                                   .agent_fd = birth.agent[1],
@@ -339,7 +340,6 @@ void process_start(struct sup *sup, struct wire_message *message)
     process->request = message->id;
     process->state = PROCESS_BORN;
     helper_prepare(sup, process, &message->u.start);
-    process->push_ms = mono_ms(mono_now()) + SUP_PUSH_MS;
     reader_note(process, start);
     if (process->role == ROLE_COMMAND && polling_waits(&start->environment))
         (void)waits_begin(&sup->waits, &sup->user, sup->own_uid, sup->tmpdir); /* else nobody counts: no more is lost */
@@ -367,6 +367,7 @@ void process_report(struct sup *sup, struct process *process)
         return;
     close(process->report_fd);
     process->report_fd = -1;
+    process_born(sup, process, mono_ms(mono_now()));
     if (got != 0) {
         child_explain(&report, &process->start.u.start, sup->user.name, text, sizeof(text));
         failed(sup, process, text);

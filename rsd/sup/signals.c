@@ -3,8 +3,13 @@
  * above jobs (rsd/root/sessions.c): so children do.
  *
  * A user asks for signals as often as he likes (`ekill --signal`), and each takes the CPU from the jobs above. So they
- * wait in a queue, which has each of them once, and leave it one by one, five a second. rsd has such a queue, too
- * (rsd/root/death.c), so that the asking costs nothing here; in this one wait those for which no child is free. */
+ * wait in a queue, which has each of them once, and leave it one by one, five a second, or fewer where a child costs
+ * much (a fork takes 0.3 ms on one machine and 3 on another). rsd has such a queue, too (rsd/root/death.c), so that the
+ * asking costs nothing here; in this one wait those for which no child is free.
+ *
+ * The nice value of the sessions is told with each sweep while it is not 0, and 0 is told once. So what was told last
+ * is kept until a child has done it: the one before may still be at it, below all that has the CPU, and the kernel may
+ * refuse. */
 #include "config.h"
 
 #include <errno.h>
@@ -16,12 +21,13 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/thread_time.h"
 #include "rsd/root/group.h"
 #include "rsd/root/sched.h"
 #include "rsd/root/sessions.h"
 #include "rsd/sup/sup.h"
 
-enum { FEW = 10 /* 10 us and more for each */, ERRAND_S = 20, FD_LEAF = 3 };
+enum { FEW = 10 /* 10 us and more for each */, ERRAND_S = 20, WEIGH_AGAIN_MS = 1000, FD_LEAF = 3 };
 
 static const struct pace_limit signal_limit = {5, 200};
 
@@ -66,17 +72,18 @@ static bool errand_is_free(const struct sup *sup)
     return sup->errand == 0 || (signal_queue_first(&sup->signals) == SIGTERM && sup->errand_signal != SIGTERM);
 }
 
-int64_t signals_wait_ms(const struct sup *sup, int64_t now)
+static int64_t send_wait_ms(const struct sup *sup, int64_t now)
 {
     if (signal_queue_first(&sup->signals) == 0 || !errand_is_free(sup))
         return INT64_MAX; /* a child that ends is heard of */
     return pace_wait_ms(&sup->signal_pace, &signal_limit, now);
 }
 
-void signals_step(struct sup *sup, int64_t now)
+static void send_step(struct sup *sup, int64_t now)
 {
     const int number = signal_queue_first(&sup->signals);
-    if (signals_wait_ms(sup, now) > 0)
+    const int64_t before_ns = thread_time_ns();
+    if (send_wait_ms(sup, now) > 0)
         return;
     signal_queue_take(&sup->signals);
     pace_take(&sup->signal_pace, &signal_limit, now);
@@ -84,6 +91,42 @@ void signals_step(struct sup *sup, int64_t now)
         send_by_child(sup, number);
     else
         signal_all(sup->job_fd, number);
+    pace_charge(&sup->signal_pace, &signal_limit, thread_time_ns() - before_ns);
+}
+
+static int64_t weigh_wait_ms(const struct sup *sup, int64_t now)
+{
+    if (!sup->weigh_due || sup->weigher > 0)
+        return INT64_MAX; /* a child that ends is heard of */
+    return sup->weigh_ms > now ? sup->weigh_ms - now : 0;
+}
+
+static void weigh_step(struct sup *sup, int64_t now)
+{
+    pid_t pid;
+    if (weigh_wait_ms(sup, now) > 0)
+        return;
+    pid = fork();
+    if (pid == 0) {
+        be_a_child(sup, (struct order_rank){SCHED_OTHER, 0});
+        (void)setfsuid(sup->user.uid); /* the files are his */
+        _exit(sessions_weigh(FD_LEAF, sup->weigh_nice) < 0);
+    }
+    sup->weigh_due = pid < 0;
+    sup->weigher = pid < 0 ? 0 : pid;
+    sup->weigh_ms = now + WEIGH_AGAIN_MS;
+}
+
+int64_t signals_wait_ms(const struct sup *sup, int64_t now)
+{
+    const int64_t send = send_wait_ms(sup, now), weigh = weigh_wait_ms(sup, now);
+    return send < weigh ? send : weigh;
+}
+
+void signals_step(struct sup *sup, int64_t now)
+{
+    send_step(sup, now);
+    weigh_step(sup, now);
 }
 
 void signals_send(struct sup *sup, const struct wire_send_signal *message)
@@ -92,21 +135,18 @@ void signals_send(struct sup *sup, const struct wire_send_signal *message)
         return;
     sup->signal_rank = (struct order_rank){(int)message->policy, (int)message->priority};
     signal_queue_add(&sup->signals, (int)message->number);
-    signals_step(sup, mono_ms(mono_now()));
+    send_step(sup, mono_ms(mono_now()));
 }
 
 void signals_weigh(struct sup *sup, int nice)
 {
-    pid_t pid;
-    if (!sup->begun || sup->weigher > 0)
-        return;
-    pid = fork();
-    if (pid == 0) {
-        be_a_child(sup, (struct order_rank){SCHED_OTHER, 0});
-        (void)setfsuid(sup->user.uid); /* the files are his */
-        _exit(sessions_weigh(FD_LEAF, nice) < 0);
-    }
-    sup->weigher = pid < 0 ? 0 : pid;
+    const int64_t now = mono_ms(mono_now());
+    if (!sup->begun)
+        return; /* sessions begin at 0 */
+    sup->weigh_nice = nice;
+    sup->weigh_due = true;
+    sup->weigh_ms = now;
+    weigh_step(sup, now);
 }
 
 void signals_reaped(struct sup *sup, pid_t pid, int status)
@@ -116,6 +156,8 @@ void signals_reaped(struct sup *sup, pid_t pid, int status)
         if (WIFSIGNALED(status)) /* it had no CPU in its time */
             signal_queue_add(&sup->signals, sup->errand_signal);
     }
-    if (sup->weigher == pid)
+    if (sup->weigher == pid) {
         sup->weigher = 0;
+        sup->weigh_due |= status != 0; /* a time later; who was told meanwhile begins at once */
+    }
 }

@@ -41,6 +41,7 @@ struct process {
     bool reaped;               /* its pid may come again */
     int report_fd;             /* end of file: exec has succeeded; else struct child_report */
     int64_t push_ms, birth_ns; /* when it is looked at next until it has executed its command; what it had used then */
+    int64_t own_ns;            /* of that, from what it has of its own */
     bool lowered;              /* it has used up what it may use above the jobs, for now */
     unsigned pushes;
     int exit_status, signal;
@@ -79,11 +80,16 @@ struct sup {
     uid_t rsd_uid;         /* of rsd; root's is good too */
     uid_t own_uid;         /* of supervisors */
     pid_t errand, weigher; /* children of signals.c; 0: none */
+    int weigh_nice;        /* told last, for the sessions of the job */
+    bool weigh_due;        /* and not yet done by a child that has begun since */
+    int64_t weigh_ms;      /* not before */
     int errand_signal;     /* what that child sends */
     struct signal_queue signals;
     struct order_rank signal_rank; /* of who sends to many */
     struct pace reap_pace, signal_pace;
-    struct cpu_budget births; /* CPU time above the jobs, beside what each birth has of its own */
+    struct cpu_budget births; /* CPU time above the jobs, beside what births have of their own */
+    int64_t births_own_ns;    /* what is left of that to all of them */
+    cpu_set_t birth_cpus;     /* for which they have got it */
     uint64_t job;
     uint32_t attempt;
     struct user user;
@@ -128,7 +134,9 @@ struct process *process_find(const struct sup *sup, uint32_t number);
 void process_tell_exited(struct sup *sup, const struct process *process);
 void process_tell_ends(struct sup *sup); /* in the order in which they came */
 
-/* push.c: until it has executed its command */
+/* push.c: until it has executed its command; _birth: its rank to begin with, on those CPUs; _born: it has, or failed */
+struct order_rank process_birth(struct sup *sup, struct process *process, const cpu_set_t *cpus, int64_t now);
+void process_born(struct sup *sup, struct process *process, int64_t now);
 void process_push(struct sup *sup, struct process *process, int64_t now);
 struct order_rank process_rank(const struct sup *sup, const struct process *process); /* which it is to have then */
 
@@ -189,7 +197,7 @@ struct child_plan {
     mode_t umask;
     const struct limits *limits;
     const cpu_set_t *cpus;
-    struct order_rank rank;
+    struct order_rank birth, rank;      /* until it has become the user and has its files; then */
     int stdout_fd, agent_fd, report_fd; /* -1: none */
 };
 _Noreturn void child_run(const struct child_plan *plan);

@@ -28,6 +28,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/thread_time.h"
 #include "rsd/root/caps.h"
 #include "rsd/root/limits.h"
 #include "rsd/root/own_user.h"
@@ -40,13 +41,15 @@ enum {
     FD_CHANNEL = 3,
     FD_LISTEN = 4,
     ROOT_OUT_MAX = 8 << 20,
-    REAPS_PER_TURN = 1000,
+    REAPS_AT_ONCE = 256,
+    READS_PER_TURN = 64, /* of a pipe of 64 KiB */
     FLUSH_MS = 500,
     FIXED_FDS = 5,
     FDS_PER_PROCESS = 3
 };
 
-/* Each end or stop of a process of the job, and of its orphans, wakes us: as many as a user likes. */
+/* Each end or stop of a process of the job, and of its orphans, wakes us: as many as a user likes. What it costs to
+ * hear of them is the machine's, so it is charged. */
 static const struct pace_limit reap_limit = {32, 20};
 
 /* ---- from the root half ---- */
@@ -188,17 +191,27 @@ static void root_accept(struct sup *sup)
 
 /* ---- the loop ---- */
 
-static void reap(struct sup *sup)
+/* All that is there, which is what a pipe holds: where they are left, the reaper waits, and what has died stays. */
+static void hear_ends(struct sup *sup)
 {
     struct signalfd_siginfo info;
-    struct reaped reaped;
-    pace_take(&sup->reap_pace, &reap_limit, mono_ms(mono_now()));
+    struct reaped reaped[REAPS_AT_ONCE];
+    ssize_t got;
     while (read(sup->signal_fd, &info, sizeof(info)) > 0) {
     }
     for (size_t i = 0; i < sup->count; i++)
         process_peek(sup, sup->processes[i]);
-    for (int i = 0; i < REAPS_PER_TURN && read(sup->reaper_fd, &reaped, sizeof(reaped)) == (ssize_t)sizeof(reaped); i++)
-        process_reaped(sup, reaped.pid, reaped.status);
+    for (int i = 0; i < READS_PER_TURN && (got = read(sup->reaper_fd, reaped, sizeof(reaped))) > 0; i++)
+        for (size_t k = 0; k < (size_t)got / sizeof(*reaped); k++) /* whole ones: a pipe takes and gives them so */
+            process_reaped(sup, reaped[k].pid, reaped[k].status);
+}
+
+static void reap(struct sup *sup)
+{
+    const int64_t before_ns = thread_time_ns();
+    pace_take(&sup->reap_pace, &reap_limit, mono_ms(mono_now()));
+    hear_ends(sup);
+    pace_charge(&sup->reap_pace, &reap_limit, thread_time_ns() - before_ns);
 }
 
 /* A descriptor, or none while it must wait; *next: when that is over. */
@@ -305,13 +318,11 @@ static bool all_ended(const struct sup *sup)
 static void hear_the_last(struct sup *sup, int64_t deadline)
 {
     int64_t now;
-    reap(sup);
+    hear_ends(sup);
     while (sup->connected && !all_ended(sup) && (now = mono_ms(mono_now())) < deadline) {
-        int64_t wait = pace_wait_ms(&sup->reap_pace, &reap_limit, now), next = deadline;
-        struct pollfd fds[2] = {{.fd = paced(sup->signal_fd, wait, now, &next), .events = POLLIN},
-                                {.fd = paced(sup->reaper_fd, wait, now, &next), .events = POLLIN}};
-        if (poll(fds, 2, (int)(next - now)) > 0)
-            reap(sup);
+        struct pollfd fds[2] = {{.fd = sup->signal_fd, .events = POLLIN}, {.fd = sup->reaper_fd, .events = POLLIN}};
+        if (poll(fds, 2, (int)(deadline - now)) > 0)
+            hear_ends(sup);
     }
 }
 

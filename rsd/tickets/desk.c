@@ -6,8 +6,7 @@
  * Connections are bounded, for each user and in all; they end after ANSWER_MS without an answer, IDLE_MS after one, and
  * earlier when another needs the place: of those that are idle, then of those that wait because their user has had too
  * many tickets. A user who wants more tickets than he could use waits for them: the numbers of a key are shared by all
- * users, and what hosts remember of them ends a million back.
- */
+ * users, and what hosts remember of them ends a million back. */
 #include "config.h"
 
 #include "rsd/tickets/desk.h"
@@ -161,6 +160,13 @@ static void answer(struct client *client, int result, const char *text)
     (void)channel_send(&client->channel, &message, NULL);
 }
 
+/* Where jobs run without a ticket a submission that can have none gets an empty one. */
+static void refuse(const struct desk *desk, struct client *client, int result, const char *text)
+{
+    const bool goes_without = result == -EINVAL && client->request.type == WIRE_submit && !desk->believes.required;
+    answer(client, goes_without ? 0 : result, goes_without ? "" : text);
+}
+
 /* These have no number, so nobody has another's forgotten by them. */
 static void serve_pass(struct desk *desk, struct client *client, const struct desk_user *user)
 {
@@ -199,8 +205,9 @@ static void serve(struct desk *desk, struct client *client, int64_t now)
     int result;
     (void)ticket_keys_certified(desk->keys); /* as soon as it is, its tickets say so */
     if (!user->name[0]) {
-        answer(client, user->unsure ? -EAGAIN : -EINVAL,
-               user->unsure ? "the name of its user cannot be found out" : "a ticket is for a user with a name");
+        refuse(desk, client, user->unsure ? -EAGAIN : -EINVAL,
+               user->unsure ? "the name of its user cannot be found out"
+                            : "elmer-tickets of this host finds no name for its user (journalctl -xu rsd-tickets)");
     } else if (client->request.type == WIRE_warrant_ask) {
         serve_warrant(desk, client, user);
     } else if (client->request.type != WIRE_submit) {
@@ -210,7 +217,7 @@ static void serve(struct desk *desk, struct client *client, int64_t now)
         client->asked = true;
     } else {
         result = desk_sign(desk->keys, &desk->counter, &client->request.u.submit, client->uid, user->name, text, &err);
-        answer(client, result, result == 0 ? text : err.text);
+        refuse(desk, client, result, result == 0 ? text : err.text);
     }
 }
 

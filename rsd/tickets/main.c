@@ -38,18 +38,18 @@
 static int start_both(struct judge *judge, struct ticket_keys *keys, const struct desk_believes *believes, int listener,
                       struct err *err)
 {
-    int used = openat(keys->dir, "used", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), code;
+    int used = openat(keys->dir, "used", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), result;
     if (used < 0)
         return err_set(err, -errno, "cannot open %s: %s", "used", strerror(errno));
-    code = record_load(used, judge->window, err);
+    result = record_load(used, judge->window, err);
     record_load_last(used, &judge->last);
-    if (code == 0 && (code = (int)desk_start(keys, believes, listener)) < 0)
-        err_set(err, code, "cannot fork: %s", strerror(-code));
+    if (result == 0 && (result = (int)desk_start(keys, believes, listener)) < 0)
+        err_set(err, result, "cannot fork: %s", strerror(-result));
     ticket_keys_forget_secret(keys);
-    if (code >= 0 && (code = (int)record_start(used, &judge->record_fd)) < 0)
-        err_set(err, code, "no recorder: %s", strerror(-code));
+    if (result >= 0 && (result = (int)record_start(used, &judge->record_fd)) < 0)
+        err_set(err, result, "no recorder: %s", strerror(-result));
     close(used);
-    return code;
+    return result;
 }
 
 static int begin(struct judge *judge, const char *dir, const char *host, const struct desk_believes *believes,
@@ -85,7 +85,7 @@ static bool say_ready(const struct judge *judge, int fd, struct ticket_ready *re
 {
     ready->certified = judge->trust.has_authority;
     snprintf(ready->text, sizeof(ready->text), "%.*s", (int)sizeof(ready->text) - 1, err->text);
-    return send(fd, ready, sizeof(*ready), MSG_NOSIGNAL) == (ssize_t)sizeof(*ready) && ready->code == 0;
+    return send(fd, ready, sizeof(*ready), MSG_NOSIGNAL) == (ssize_t)sizeof(*ready) && ready->result == 0;
 }
 
 static int serve(char **args)
@@ -97,17 +97,17 @@ static int serve(char **args)
                           .record_fd = -1,
                           .grant_fd = fcntl(TICKET_FD_THIRD, F_GETFD) < 0 ? -1 : TICKET_FD_THIRD};
     const struct desk_believes believes = {args[2], args[3], args[4], args[5], strcmp(args[6], "require") == 0};
-    struct ticket_ready ready = {.code = 0};
+    struct ticket_ready ready = {.result = 0};
     struct limits given;
     struct err err = ERR_INIT;
     limits_of_daemon(&given);
     signal(SIGCHLD, on_child_end);
-    ready.code = begin(&judge, args[0], args[1], &believes, TICKET_FD_SECOND, &err);
+    ready.result = begin(&judge, args[0], args[1], &believes, TICKET_FD_SECOND, &err);
     close(TICKET_FD_SECOND);
     confine_it(CONFINE_LOCAL);
     if (say_ready(&judge, TICKET_FD_FIRST, &ready, &err))
         judge_all(&judge, TICKET_FD_FIRST);
-    return ready.code == 0 ? 0 : 1;
+    return ready.result == 0 ? 0 : 1;
 }
 
 /* ---- as a unit of its own ---- */
@@ -175,7 +175,7 @@ static int serve_unit(void)
     limits_of_daemon(&given);
     service_notify("READY=1\nSTATUS=waits for rsd");
     for (;;) {
-        struct ticket_ready ready = {.code = 0, .pid = getpid()};
+        struct ticket_ready ready = {.result = 0, .pid = getpid()};
         struct err err = ERR_INIT;
         fd = await_rsd(door);
         if (!read_plan(&said) || (plan.size && memcmp(&plan, &said, sizeof(plan)) != 0)) {
@@ -187,12 +187,12 @@ static int serve_unit(void)
                                                    said.required != 0};
             plan = said;
             signal(SIGCHLD, on_child_end);
-            ready.code = begin(&judge, plan.dir, plan.host, &believes, users, &err);
+            ready.result = begin(&judge, plan.dir, plan.host, &believes, users, &err);
             close(users);
             confine_it(CONFINE_LOCAL);
         }
         service_notify("STATUS=");
-        if (!say_ready(&judge, fd, &ready, &err) && ready.code < 0)
+        if (!say_ready(&judge, fd, &ready, &err) && ready.result < 0)
             return 1;
         judge_all(&judge, fd);
         close(fd);

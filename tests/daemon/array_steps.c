@@ -21,7 +21,7 @@ uint64_t array_submit(struct fake *host, const char *token, const char *tasks, c
     char got[20];
     m.u.submit.tasks = tasks;
     m.u.submit.command = (struct wire_strs){command, 2};
-    m.u.submit.ticket = "abc";
+    m.u.submit.ticket = ARRAY_TICKET;
     m.u.submit.output = "o.%A.%a";
     uint64_t id = lab_submit(host, &m, got, sizeof(got));
     if (state)
@@ -42,10 +42,10 @@ static const char *value_of(const struct wire_start *start, const char *name)
 void array_run_task(struct fake *host, uint64_t array, unsigned number, const char *index)
 {
     struct wire_message m;
-    char text[40];
+    char text[80];
     fake_expect(host, WIRE_open, &m);
     assert_int_equal(m.u.open.job, array + number);
-    snprintf(text, sizeof(text), "abc/%u", number);
+    snprintf(text, sizeof(text), ARRAY_TICKET "/%u", number);
     assert_string_equal(m.u.open.ticket, text);
     wire_message_fini(&m);
     host_event(host, WIRE_opened, array + number, 1);

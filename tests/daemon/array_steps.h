@@ -5,6 +5,9 @@
 #include "tests/daemon/elmer_lab.h"
 #include "tests/daemon/elmer_steps.h"
 
+/* What elmer reads of a ticket: that ws1 has signed it. */
+#define ARRAY_TICKET "656c6d6572207469636b657420310a0003777331"
+
 /* The id of an array of echo {}; state: that it must have, NULL: any. */
 uint64_t array_submit(struct fake *host, const char *token, const char *tasks, const char *state);
 /* A task opens and starts as it should, with this index; number: from 1 on. */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,47 @@ void run(struct world *w, const char *const *words)
         execv(path, (char **)(uintptr_t)words);
         _exit(99);
     }
+}
+
+int run_at_terminal(struct world *w, const char *typed, const char *const *words)
+{
+    int master, slave, input = dup(0);
+    char err[sizeof(w->err)];
+
+    assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
+    assert_int_equal(write(master, typed, strlen(typed)), strlen(typed));
+    assert_int_equal(dup2(slave, 0), 0);
+    memcpy(err, w->err, sizeof(err));
+    (void)snprintf(w->err, sizeof(w->err), "/proc/self/fd/0");
+    run(w, words);
+    memcpy(w->err, err, sizeof(err));
+    assert_int_equal(dup2(input, 0), 0);
+    close(slave);
+    close(input);
+    return master;
+}
+
+static void read_terminal(int terminal, const char *words, bool said)
+{
+    char text[1024];
+    size_t size = 0;
+
+    for (ssize_t n = 1; n > 0 && size<sizeof(text) - 1; size += n> 0 ? (size_t)n : 0)
+        n = read(terminal, text + size, sizeof(text) - 1 - size);
+    text[size] = '\0';
+    close(terminal);
+    if (!strstr(text, words) == said)
+        fail_msg("\"%s\" %s \"%s\"", text, said ? "does not contain" : "contains", words);
+}
+
+void expect_said(int terminal, const char *words)
+{
+    read_terminal(terminal, words, true);
+}
+
+void expect_unsaid(int terminal, const char *words)
+{
+    read_terminal(terminal, words, false);
 }
 
 void read_back(const char *path, char *text)

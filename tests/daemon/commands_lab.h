@@ -24,6 +24,12 @@ int tear_down(void **data);
 /* words: the command below client/ and its arguments. */
 void run(struct world *w, const char *const *words);
 #define RUN(w, ...) run(w, (const char *const[]){__VA_ARGS__, NULL})
+/* The same, with standard input and error on a terminal, where somebody has typed that already: its other end. */
+int run_at_terminal(struct world *w, const char *typed, const char *const *words);
+#define RUN_AT_TERMINAL(w, typed, ...) run_at_terminal(w, typed, (const char *const[]){__VA_ARGS__, NULL})
+/* What was said there has these words, or has not; closes it. */
+void expect_said(int terminal, const char *words);
+void expect_unsaid(int terminal, const char *words);
 /* The exit status (128+n for a signal), both outputs read. */
 int finish(struct world *w);
 /* It refuses these words with status 2 and says that, before it asks anybody. */

@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <fcntl.h>
-#include <pty.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -88,6 +87,43 @@ static void test_kill(void **data)
     assert_string_equal(w->stderr_text, "ekill: no such job runs\n");
 }
 
+/* Two arrays of which tasks run, and one of which all end: the others would start in their place. */
+static void answer_tasks(struct world *w)
+{
+    struct wire_running_line running[] = {
+        {.job = 59, .user = "alice", .name = "x", .state = "running", .nprocs = 1, .array = 57, .index = 2},
+        {.job = 60, .user = "alice", .name = "x", .state = "starting", .nprocs = 1, .array = 57, .index = 3},
+        {.job = 80, .user = "alice", .name = "x", .state = "running", .nprocs = 1},
+        {.job = 82, .user = "alice", .name = "x", .state = "running", .nprocs = 1, .array = 81, .index = 1},
+        {.job = 92, .user = "alice", .name = "x", .state = "ending", .nprocs = 1, .array = 91, .index = 1}};
+    struct wire_message query = peer_expect(&w->elmer, WIRE_query_lines);
+    struct wire_message message = {.type = WIRE_lines, .id = query.id, .u.lines = {.running = {running, 5}}};
+
+    peer_send(&w->elmer, &message);
+    wire_message_fini(&query);
+}
+
+static void test_arrays(void **data)
+{
+    static const uint64_t arrays[] = {57, 80, 81}, tasks[] = {59, 60, 80, 82};
+    struct world *w = *data;
+
+    RUN(w, "ekill", "--name", "x");
+    accept_command(w);
+    answer_tasks(w);
+    accept_command(w);
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+        assert_int_equal(answer_done(w, WIRE_kill), arrays[i]);
+    assert_int_equal(finish(w), 0);
+    RUN(w, "ekill", "-s", "USR1", "--name", "x"); /* who waits gets no signal */
+    accept_command(w);
+    answer_tasks(w);
+    accept_command(w);
+    for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
+        assert_int_equal(answer_done(w, WIRE_signal_job), tasks[i]);
+    assert_int_equal(finish(w), 0);
+}
+
 static void test_cancel(void **data)
 {
     struct world *w = *data;
@@ -119,39 +155,6 @@ static void test_ids(void **data)
 }
 
 /* ---- at a terminal ---- */
-
-/* Its standard input and error are a terminal, where somebody has typed that already. */
-static int run_at_terminal(struct world *w, const char *typed, const char *const *words)
-{
-    int master, slave, input = dup(0);
-    char err[sizeof(w->err)];
-
-    assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
-    assert_int_equal(write(master, typed, strlen(typed)), strlen(typed));
-    assert_int_equal(dup2(slave, 0), 0);
-    memcpy(err, w->err, sizeof(err));
-    (void)snprintf(w->err, sizeof(w->err), "/proc/self/fd/0");
-    run(w, words);
-    memcpy(w->err, err, sizeof(err));
-    assert_int_equal(dup2(input, 0), 0);
-    close(slave);
-    close(input);
-    return master;
-}
-#define RUN_AT_TERMINAL(w, typed, ...) run_at_terminal(w, typed, (const char *const[]){__VA_ARGS__, NULL})
-
-static void expect_said(int master, const char *said)
-{
-    char text[1024];
-    size_t size = 0;
-
-    for (ssize_t n = 1; n > 0 && size<sizeof(text) - 1; size += n> 0 ? (size_t)n : 0)
-        n = read(master, text + size, sizeof(text) - 1 - size);
-    text[size] = '\0';
-    close(master);
-    if (!strstr(text, said))
-        fail_msg("\"%s\" does not contain \"%s\"", text, said);
-}
 
 static uint64_t task_of;
 
@@ -328,8 +331,8 @@ static void test_usage(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_kill),         WITH_ELMER(test_cancel), WITH_ELMER(test_ids),   WITH_ELMER(test_signal),
-        WITH_ELMER(test_signal_tasks), WITH_ELMER(test_usage),  WITH_ELMER(test_asked),
+        WITH_ELMER(test_kill),   WITH_ELMER(test_arrays),       WITH_ELMER(test_cancel), WITH_ELMER(test_ids),
+        WITH_ELMER(test_signal), WITH_ELMER(test_signal_tasks), WITH_ELMER(test_usage),  WITH_ELMER(test_asked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -254,10 +254,15 @@ static void test_dry_run(void **data)
     static const char *hosts[] = {"ws1", "ws1", "ws2"};
     static uint64_t above[] = {7, 9};
     struct world *w = *data;
-    struct wire_message message, answer = {.type = WIRE_rehearsed};
+    struct wire_message message, answer = {.type = WIRE_rehearsed},
+                                 wait = {.type = WIRE_error, .u.error = {.code = WIRE_CODE_UNAVAILABLE, .text = "now"}};
 
     RUN(w, "esubmit", "--dry-run", "-w", "3", "x", "y");
     accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_rehearse);
+    wait.id = message.id; /* another one has its turn */
+    peer_send(&w->elmer, &wait);
+    wire_message_fini(&message);
     message = peer_expect(&w->elmer, WIRE_rehearse);
     assert_int_equal(message.u.rehearse.nprocs, 3);
     assert_string_equal(message.u.rehearse.command.items[1], "y");
@@ -364,7 +369,7 @@ static void test_variables_of_elmer(void **data)
 {
     static const char *const names[] = {
         "HOME",        "ELMER_RANK",   "ELMER_ARRAY_ID",   "ELMER_ARRAY_INDEX", "ELMER_MESH",
-        "ELMER_ADDED", "ELMER_SCRIPT", "ELMER_ARRAY_LINE", "ELMER_ARRAY_TASKS"};
+        "ELMER_ADDED", "ELMER_SCRIPT", "ELMER_ARRAY_LINE", "ELMER_ARRAY_TASKS", "ELMER_ADDED_DEVICES"};
     struct world *w = *data;
     char variable[64];
 

@@ -125,6 +125,8 @@ static void test_refused(void **data)
     REFUSED(w, "no number of processors", "esubmit", "-n", "two", "./a");
     REFUSED(w, "with --mesh there is no number", "esubmit", "--mesh", "2x2", "4", "./a");
     REFUSED(w, "neither a number of processors", "esubmit", "4x", "./a");
+    REFUSED(w, "nor a program of this host; for one that the job's host has: esubmit .. 1 7unheard", "esubmit",
+            "7unheard", "x");
     REFUSED(w, "neither a number of processors", "esubmit", "1.5", "./a");
 }
 
@@ -433,15 +435,46 @@ static void test_idle_later(void **data)
     }
 }
 
+/* At a terminal, where somebody reads it, the hosts are asked for. */
+static void test_idle_at_terminal(void **data)
+{
+    struct wire_host_view view = {
+        .host = "ws1", .state = "up", .mode = "", .address = "", .reason = "", .processors = 2};
+    struct world *w = *data;
+
+    for (int nprocs = 2; nprocs <= 3; nprocs++) {
+        int terminal = RUN_AT_TERMINAL(w, "", "esubmit", nprocs == 2 ? "2" : "3", "x");
+        struct wire_message message, answer = {.type = WIRE_hosts, .u.hosts.hosts = {&view, 1}};
+
+        accept_command(w);
+        message = peer_expect(&w->elmer, WIRE_submit);
+        answer_submitted(w, message.id, "queued", -1, 2, "");
+        wire_message_fini(&message);
+        message = peer_expect(&w->elmer, WIRE_query_hosts);
+        answer.id = message.id;
+        peer_send(&w->elmer, &answer);
+        wire_message_fini(&message);
+        assert_int_equal(finish(w), 0);
+        (nprocs == 2 ? expect_unsaid : expect_said)(terminal, "runs on its first host only: --each, --pvm or mpirun");
+    }
+}
+
 #define WITH_ELMER(test) cmocka_unit_test_setup_teardown(test, set_up_script, tear_down_script)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_nprocs),       WITH_ELMER(test_refused),        WITH_ELMER(test_script),
-        WITH_ELMER(test_interpreter),  WITH_ELMER(test_script_refused), WITH_ELMER(test_late_line),
-        WITH_ELMER(test_no_line_read), WITH_ELMER(test_input),          WITH_ELMER(test_idle),
+        WITH_ELMER(test_nprocs),
+        WITH_ELMER(test_refused),
+        WITH_ELMER(test_script),
+        WITH_ELMER(test_interpreter),
+        WITH_ELMER(test_script_refused),
+        WITH_ELMER(test_late_line),
+        WITH_ELMER(test_no_line_read),
+        WITH_ELMER(test_input),
+        WITH_ELMER(test_idle),
         WITH_ELMER(test_idle_later),
+        WITH_ELMER(test_idle_at_terminal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,30 +151,48 @@ static void test_far(void **data)
     assert_non_null(strstr(w->stderr_text, "Permission denied"));
 }
 
-/* The job that holds the file after the end of the other: on that host, with that file, and ended. */
-static void serve_helper(struct world *w, int64_t from, int64_t size, const char *data)
+static void accept_submit(struct world *w, struct wire_message message)
 {
-    struct wire_message message = peer_expect(&w->elmer, WIRE_submit);
-    struct wire_job_view helper = view_of(6, "etail-5", "running");
     struct wire_message submitted = {
         .type = WIRE_submitted, .id = message.id, .u.submitted = {.job = 6, .state = "starting", .reason = ""}};
 
-    assert_string_equal(message.u.submit.output, "/home/alice/100%%");
-    assert_string_equal(message.u.submit.hosts.items[0], "far");
-    assert_int_equal(message.u.submit.nprocs, 1);
     wire_message_fini(&message);
     peer_send(&w->elmer, &submitted);
+}
+
+/* The job that reads after the end of the other; notice: beside the queue, for which it may do nothing. */
+static void serve_helper_as(struct world *w, bool notice, int64_t from, int64_t size, const char *data)
+{
+    struct wire_message message = peer_expect(&w->elmer, WIRE_submit);
+    struct wire_job_view helper = view_of(6, "output-of-5", "starting");
+
+    assert_string_equal(message.u.submit.output, "/home/alice/100%%");
+    assert_string_equal(message.u.submit.hosts.items[0], "far");
+    assert_string_equal(message.u.submit.name, "output-of-5");
+    assert_int_equal(message.u.submit.nprocs, 1);
+    assert_int_equal(message.u.submit.notice, notice);
+    assert_int_equal(message.u.submit.time_limit_ms, 60000);
+    assert_string_equal(message.u.submit.command.items[0], "/bin/sleep");
+    assert_int_equal(message.u.submit.environment.count, 0);
+    accept_submit(w, message);
+    answer_query(w, &helper);
+    helper.state = "running"; /* which is waited for */
     answer_query(w, &helper);
     answer_part(w, 6, from, from < 0 ? 0 : from, size, data);
 }
 
-static void expect_kill(struct world *w)
+static void serve_helper(struct world *w, int64_t from, int64_t size, const char *data)
 {
-    struct wire_message kill = peer_expect(&w->elmer, WIRE_kill);
-    struct wire_message done = {.type = WIRE_done, .id = kill.id, .u.done = {.text = ""}};
+    serve_helper_as(w, true, from, size, data);
+}
 
-    assert_int_equal(kill.u.kill.job, 6);
-    wire_message_fini(&kill);
+static void expect_end(struct world *w, enum wire_type type)
+{
+    struct wire_message message = peer_expect(&w->elmer, type);
+    struct wire_message done = {.type = WIRE_done, .id = message.id, .u.done = {.text = ""}};
+
+    assert_int_equal(type == WIRE_kill ? message.u.kill.job : message.u.cancel.job, 6);
+    wire_message_fini(&message);
     peer_send(&w->elmer, &done);
 }
 
@@ -189,7 +207,25 @@ static void test_far_after_the_end(void **data)
     answer_query(w, &view);
     serve_helper(w, 0, 2, "610a");
     answer_part(w, 6, 2, 2, 2, "");
-    expect_kill(w);
+    expect_end(w, WIRE_kill);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "a\n");
+}
+
+/* As an elmer that knows notices, and none of these. */
+static void test_far_of_an_older_elmer(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = job("done", there);
+
+    view.output = "100%%";
+    RUN(w, "etail", "-n", "all", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    answer_error(w, WIRE_submit, WIRE_CODE_REFUSED, "a notice runs on the host where it was submitted");
+    serve_helper_as(w, false, 0, 2, "610a");
+    answer_part(w, 6, 2, 2, 2, "");
+    expect_end(w, WIRE_kill);
     assert_int_equal(finish(w), 0);
     assert_string_equal(w->stdout_text, "a\n");
 }
@@ -218,7 +254,7 @@ static void test_ended_by_a_signal(void **data)
         wire_message_fini(&read);
         kill(w->pid, ends[i]);
         peer_send(&w->elmer, &part);
-        expect_kill(w);
+        expect_end(w, WIRE_kill);
         assert_int_equal(finish(w), 128 + ends[i]);
     }
 }
@@ -226,26 +262,18 @@ static void test_ended_by_a_signal(void **data)
 static void test_ended_while_the_helper_waits(void **data)
 {
     struct world *w = *data;
-    struct wire_job_view view = job("done", there), helper = view_of(6, "etail-5", "queued");
-    struct wire_message message, submitted = {.type = WIRE_submitted, .u.submitted = {.job = 6, .state = "queued"}};
-    struct wire_message done = {.type = WIRE_done, .u.done = {.text = ""}};
+    struct wire_job_view view = job("done", there), helper = view_of(6, "output-of-5", "queued");
+    struct wire_message message;
 
     RUN(w, "etail", "5");
     accept_command(w);
     answer_query(w, &view);
     message = peer_expect(&w->elmer, WIRE_submit);
-    submitted.id = message.id;
-    submitted.u.submitted.reason = "";
-    wire_message_fini(&message);
     kill(w->pid, SIGINT);
-    peer_send(&w->elmer, &submitted);
+    accept_submit(w, message);
     answer_query(w, &helper);
     answer_error(w, WIRE_kill, WIRE_CODE_WRONG_STATE, "job 6 does not run");
-    message = peer_expect(&w->elmer, WIRE_cancel);
-    assert_int_equal(message.u.cancel.job, 6);
-    done.id = message.id;
-    wire_message_fini(&message);
-    peer_send(&w->elmer, &done);
+    expect_end(w, WIRE_cancel);
     assert_int_equal(finish(w), 128 + SIGINT);
 }
 
@@ -262,7 +290,7 @@ static void test_no_reader(void **data)
     answer_query(w, &view);
     serve_helper(w, 0, 2, "610a");
     answer_part(w, 6, 2, 2, 2, "");
-    expect_kill(w);
+    expect_end(w, WIRE_kill);
     assert_int_equal(finish(w), 1);
 }
 
@@ -271,20 +299,20 @@ static void test_far_no_helper(void **data)
 {
     struct world *w = *data;
     struct wire_job_view view = job("done", there), helper = done_view(6, -1, 0, "start-failed", "far: no such place");
-    struct wire_message message, submitted = {.type = WIRE_submitted, .u.submitted = {.job = 6, .state = "starting"}};
 
     RUN(w, "etail", "5");
     accept_command(w);
     answer_query(w, &view);
-    message = peer_expect(&w->elmer, WIRE_submit);
-    submitted.id = message.id;
-    submitted.u.submitted.reason = "";
-    wire_message_fini(&message);
-    peer_send(&w->elmer, &submitted);
+    accept_submit(w, peer_expect(&w->elmer, WIRE_submit));
     answer_query(w, &helper);
     assert_int_equal(finish(w), 1);
     assert_string_equal(w->stderr_text,
                         "etail: far: the job that reads the output there has ended: far: no such place\n");
+    RUN(w, "etail", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    answer_error(w, WIRE_submit, WIRE_CODE_UNAVAILABLE, "far has no link now: try again"); /* not by etail */
+    assert_int_equal(finish(w), 6);
 }
 
 /* What is written between the last look and the end is seen. */
@@ -305,7 +333,7 @@ static void test_follow(void **data)
     answer_query(w, &ended);
     serve_helper(w, 2, 4, "620a");
     answer_part(w, 6, 4, 4, 4, "");
-    expect_kill(w);
+    expect_end(w, WIRE_kill);
     assert_int_equal(finish(w), 0);
     assert_string_equal(w->stdout_text, "a\nb\n");
     assert_string_equal(w->stderr_text, "etail: job 5 is queued; waiting for it\n");
@@ -353,7 +381,7 @@ static void test_follow_again(void **data)
     answer_part(w, 5, 2, 2, 2, "");
     answer_query(w, &ended);
     serve_helper(w, 2, 2, "");
-    expect_kill(w);
+    expect_end(w, WIRE_kill);
     assert_int_equal(finish(w), 0);
     assert_string_equal(w->stdout_text, "a\nb\n");
     assert_string_equal(w->stderr_text, "etail: job 5 is run again; its output from the beginning\n"
@@ -453,6 +481,7 @@ int main(void)
         WITH_ELMER(test_long),
         WITH_ELMER(test_far),
         WITH_ELMER(test_far_after_the_end),
+        WITH_ELMER(test_far_of_an_older_elmer),
         WITH_ELMER(test_far_no_helper),
         WITH_ELMER(test_follow),
         WITH_ELMER(test_writes_on),

@@ -27,7 +27,7 @@ static struct wire_message submission(const char *token, const char *tasks)
     m.u.submit.tasks = tasks;
     m.u.submit.lines = lines;
     m.u.submit.command = (struct wire_strs){command, 2};
-    m.u.submit.ticket = "abc";
+    m.u.submit.ticket = ARRAY_TICKET;
     m.u.submit.output = "o.%A.%a";
     return m;
 }
@@ -43,9 +43,9 @@ static void check_proof(const char *ticket, unsigned number, const char *line)
     uint8_t proof[TREE_PROOF_MAX][TREE_DIGEST_BYTES], root[TREE_DIGEST_BYTES], made[TREE_DIGEST_BYTES];
     uint8_t *bytes = &proof[0][0];
     struct tree *tree = tree_create(lines);
-    char head[40];
+    char head[80];
     size_t size;
-    snprintf(head, sizeof(head), "abc/%u/", number);
+    snprintf(head, sizeof(head), ARRAY_TICKET "/%u/", number);
     assert_memory_equal(ticket, head, strlen(head));
     ticket += strlen(head);
     size = strlen(ticket) / 2;
@@ -235,7 +235,7 @@ static void many_lines(void **state)
     uint64_t array = lab_submit(&host, &m, got, sizeof(got));
     fake_expect(&host, WIRE_open, &open);
     assert_int_equal(open.u.open.job, array + 1);
-    assert_int_equal(strlen(open.u.open.ticket), strlen("abc/1/") + 2 * TREE_PROOF_MAX * TREE_DIGEST_BYTES);
+    assert_int_equal(strlen(open.u.open.ticket), strlen(ARRAY_TICKET "/1/") + 2 * TREE_PROOF_MAX * TREE_DIGEST_BYTES);
     wire_message_fini(&open);
     fake_close(&host);
     lab_destroy(&lab);
@@ -251,12 +251,12 @@ static void a_host_of_before_gets_no_task(void **state)
     struct err err = ERR_INIT;
     char got[20];
     (void)state;
-    lab_create(&lab, "name = ws1\nhosts = ws1 ws2\nheartbeat = 1s\nallocator = v1\nlevels = 1\n");
+    lab_create(&lab, "name = ws1\nhosts = ws2 ws1\nheartbeat = 1s\nallocator = v1\nlevels = 1\n");
     lab_start(&lab);
     lab.minor = WIRE_LINES_MINOR - 1;
-    host_open(&host, &lab, "ws1", 4, NULL);
+    host_open(&host, &lab, "ws2", 4, NULL);
     lab.minor = WIRE_MINOR;
-    host_open(&newer, &lab, "ws2", 1, NULL);
+    host_open(&newer, &lab, "ws1", 1, NULL);
     uint64_t array = lab_submit(&newer, &m, got, sizeof(got));
     fake_expect(&newer, WIRE_open, &open);
     assert_int_equal(open.u.open.job, array + 1);

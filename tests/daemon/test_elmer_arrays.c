@@ -218,13 +218,13 @@ static void a_host_of_before_gets_no_task(void **state)
     struct lab lab;
     struct fake host;
     (void)state;
-    lab_create(&lab, "name = ws1\nhosts = ws1 ws2\nheartbeat = 1s\nallocator = v1\nlevels = 1\n");
+    lab_create(&lab, "name = ws1\nhosts = ws2 ws1\nheartbeat = 1s\nallocator = v1\nlevels = 1\n");
     lab_start(&lab);
     lab.minor = WIRE_ARRAY_MINOR - 1;
-    host_open(&host, &lab, "ws1", 4, NULL);
+    host_open(&host, &lab, "ws2", 4, NULL);
     lab.minor = WIRE_MINOR;
     struct fake newer;
-    host_open(&newer, &lab, "ws2", 1, NULL);
+    host_open(&newer, &lab, "ws1", 1, NULL);
     uint64_t array = array_submit(&newer, "a", "1-2", "queued");
     struct wire_message m;
     fake_expect(&newer, WIRE_open, &m);

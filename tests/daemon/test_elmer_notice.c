@@ -240,6 +240,96 @@ static void test_what_is_refused(void **state)
     lab_destroy(&lab);
 }
 
+/* What reads output for its user, which can do nothing else. */
+static struct wire_message reader(const char *token, const char **host)
+{
+    static const char *const command[] = {"/bin/sleep", "60"};
+    struct wire_message m = lab_submission(token, 1);
+
+    m.u.submit.notice = true;
+    m.u.submit.time_limit_ms = 60000;
+    m.u.submit.command = (struct wire_strs){(const char **)(uintptr_t)command, 2};
+    m.u.submit.environment.count = 0;
+    m.u.submit.hosts = (struct wire_strs){host, 1};
+    return m;
+}
+
+/* With the only processor of its host taken, another job waiting, and its user at his limit. */
+static void test_reader(void **state)
+{
+    const char *there = "ws2";
+    struct wire_message m, answer;
+    struct fake hosts[2];
+    struct lab lab;
+    char began[20];
+
+    (void)state;
+    lab_create(&lab, ONE_LEVEL "hosts = ws1 ws2 ws3\nuser_queued = 1\n");
+    lab_start(&lab);
+    host_open(&hosts[0], &lab, "ws1", 1, NULL);
+    host_open(&hosts[1], &lab, "ws2", 1, NULL);
+    m = lab_submission("a", 1);
+    m.u.submit.hosts = (struct wire_strs){&there, 1};
+    lab_submit(&hosts[0], &m, NULL, 0);
+    run_job(&hosts[1], &hosts[1], 1, 1);
+    m.u.submit.token = "b";
+    lab_submit(&hosts[0], &m, NULL, 0);
+    m.u.submit.token = "c";
+    refused(&hosts[0], 2001, &m, WIRE_CODE_REFUSED, "user_queued");
+    m = reader("d", &there);
+    assert_int_equal(lab_submit(&hosts[0], &m, began, sizeof(began)), 3);
+    assert_string_equal(began, "starting");
+    run_job(&hosts[1], &hosts[1], 3, 1);
+    expect(&hosts[0], 2, "queued");
+    assert_int_equal(listed(&hosts[0], WIRE_query), 2);
+    lab_query(&hosts[0], 3, &answer);
+    assert_string_equal(only(&answer)->state, "running");
+    assert_string_equal(only(&answer)->processors.items[0].host, "ws2");
+    wire_message_fini(&answer);
+    there = "ws3"; /* which was never up */
+    m = reader("e", &there);
+    refused(&hosts[0], 2001, &m, WIRE_CODE_UNAVAILABLE, "ws3, where the output is, has no link now");
+    there = "ws4";
+    m = reader("e", &there);
+    refused(&hosts[0], 2001, &m, WIRE_CODE_REFUSED, "there is no host \"ws4\"");
+    fake_close(&hosts[1]);
+    fake_close(&hosts[0]);
+    lab_destroy(&lab);
+}
+
+/* Who could have more run by it would not wait in the queue. */
+static void test_reader_does_no_work(void **state)
+{
+    static const char *works[] = {"/bin/sleep", "61"}, *longer[] = {"/bin/sleep", "60", "60"},
+                      *other[] = {"sleep", "60"}, *variable[] = {"LD_PRELOAD=/home/alice/work.so"},
+                      *two[] = {"ws1", "ws2"}, *after = "any:1";
+    struct fake host;
+    struct lab lab;
+
+    (void)state;
+    lab_create(&lab, ONE_LEVEL "[host ws1]\n[host ws2]\n");
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 1, NULL);
+    submit(&host, "a", NULL);
+    for (int i = 0; i < 7; i++) {
+        struct wire_message m = reader((const char *[]){"0", "1", "2", "3", "4", "5", "6"}[i], two);
+        struct wire_submit *s = &m.u.submit;
+        if (i < 3)
+            s->command = (struct wire_strs){i == 0 ? works : i == 1 ? longer : other, i == 1 ? 3 : 2};
+        if (i == 3)
+            s->environment = (struct wire_strs){variable, 1};
+        if (i == 4)
+            s->hosts.count = 2;
+        if (i == 5)
+            s->after = (struct wire_strs){&after, 1};
+        if (i == 6)
+            s->time_limit_ms = 60001;
+        refused(&host, 2001, &m, WIRE_CODE_REFUSED, i == 6 ? "time limit" : "its command is /bin/sleep 60");
+    }
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +338,8 @@ int main(void)
         cmocka_unit_test(test_restarts),
         cmocka_unit_test(test_of_one_that_never_ran),
         cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_reader),
+        cmocka_unit_test(test_reader_does_no_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,8 +12,8 @@ export BUILDDIR=$PWD
 libs=$(pkg-config --cflags --libs libuv inih jansson sqlite3 openssl libsystemd) || exit 99
 
 build() { # DAEMON FILE.c
-    local parts=("$src/elmer/main.c" "$2" elmer/.libs/libelmerd.a elmer/core/libcore.a lib/.libs/lib{memory,options}.a)
-    [ "$1" = elmer ] || parts=("$src"/rsd/{main,errand,options,prepare,word,net_start}.c "$2" rsd/.libs/lib{rsdroot,host}.a lib/.libs/lib{options,config,wire,base}.a)
+    local parts=("$src/elmer/main.c" "$2" "-Wl,--start-group" elmer/libelmerd.a elmer/*/lib*.a lib/lib*.a "-Wl,--end-group")
+    [ "$1" = elmer ] || parts=("$src"/rsd/{main,errand,options,prepare,word,net_start}.c "$2" "-Wl,--start-group" rsd/lib{rsdroot,host}.a lib/lib*.a "-Wl,--end-group")
     # shellcheck disable=SC2086 # many words
     ${CC:-cc} -std=gnu11 -O1 -w -D_GNU_SOURCE -I. -I"$src" -o "$work/$1" "${parts[@]}" -DELMER_SYSCONFDIR='"/etc/elmer"' \
         -DELMER_LIBEXECDIR='"/usr/libexec/elmer"' -DELMER_STATEDIR='"/var/lib/elmer"' -DELMER_RUNDIR='"/run/elmer"' \

@@ -27,9 +27,9 @@
 
 enum { YEAR_S = 365 * 86400 };
 
-static void must(int code, const struct err *err)
+static void must(int result, const struct err *err)
 {
-    if (code < 0) {
+    if (result < 0) {
         printf("# %s\n", err->text);
         exit(99);
     }

@@ -74,7 +74,8 @@ class Deeds:
 
     def do(self, fault):
         begin = time.time()
-        deed = {"elmer killed": self.kill_elmer, "rsd root half killed": self.kill_root_half, "rsd network half killed": self.kill_network_half,
+        deed = {"elmer killed": self.kill_elmer, "rsd root half killed": self.kill_program, "rsd network half killed": self.kill_program,
+                "elmer-spawn killed": self.kill_program, "elmer-tickets killed": self.kill_program, "elmer-escapes killed": self.kill_program,
                 "supervisor killed": self.kill_supervisor, "pvmd killed": self.kill_pvmd, "PVM agent killed": self.kill_agent,
                 "power cut of the queue host": self.cut_power, "power cut": self.cut_power, "cable pulled shortly": self.pull_cable,
                 "cable pulled for long": self.pull_cable, "elmer restarted": self.restart, "rsd restarted": self.restart,
@@ -114,15 +115,10 @@ class Deeds:
                 self.answers.append(time.monotonic() - begin)
 
     @staticmethod
-    def kill_half(node, root):
-        pids = node.half(root)
-        return True if pids and kill_exactly(pids[0], lambda pid: pid in node.half(root)) else None
-
-    def kill_root_half(self, node, _fault):
-        return self.kill_half(node, True)
-
-    def kill_network_half(self, node, _fault):
-        return self.kill_half(node, False)
+    def kill_program(node, fault):
+        name = {"rsd root half killed": "rsd", "rsd network half killed": "elmer-rsd-net"}.get(fault.kind, fault.kind.split()[0])
+        pids = node.program(name)
+        return True if pids and kill_exactly(pids[0], lambda pid: pid in node.program(name)) else None
 
     def kill_of_job(self, fault, leaf, wanted):
         """One of such processes of all nodes, in a defined order, as soon as there is one; the job that it was of."""

@@ -12,6 +12,8 @@ LAB = os.path.join(os.path.dirname(HERE), "lab", "lab")
 MARKS = "/home/alice/marks"  # on the nodes; they share /home
 OUTPUT = f"{MARKS}/output"  # .NAME of the job
 HOST_TIMEOUT_S, LEASE_S = 6, 5
+UNITS = {"rsd": "rsd.service", "elmer-rsd-net": "rsd-net.service", "elmer-spawn": "rsd-spawn.service", "elmer-escapes": "rsd-spawn.service",
+         "elmer-tickets": "rsd-tickets.service"}
 SCOPE = "elmer.slice/elmer-jobs.scope"
 USER = 2001  # alice
 # For allocator v2, which rightly puts nobody on a machine that has other work, as this one may: each node has this in the place of
@@ -101,12 +103,10 @@ class Node:
     def unit(self, name):
         return pids_of(os.path.join(self.group, "system.slice", name))
 
-    def half(self, root):
-        """The main process of rsd, or the one that talks with elmer."""
-        if root:
-            pids = self.unit("rsd.service")
-            return [pid for pid in pids if comm_of(pid) == "rsd" and parent_of(pid) not in pids]
-        return [pid for pid in self.unit("rsd-net.service") if comm_of(pid) == "elmer-rsd-net"]
+    def program(self, name):
+        """The main process of that program of an rsd: not what it has forked, or is about to execute. Of elmer-escapes there is that one only."""
+        pids = self.unit(UNITS[name])
+        return [pid for pid in pids if comm_of(pid) == name and (name == "elmer-escapes" or parent_of(pid) not in pids)]
 
     def jobs(self):
         """Names JOB.ATTEMPT of the groups that are here."""

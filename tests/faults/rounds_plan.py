@@ -9,7 +9,8 @@ LONG_MS, SHORT_MS = 8000, 1500  # pulled cables: beyond host_timeout (see rounds
 # How often each kind of fault is in the deck from which they are dealt; the deck is shuffled anew when it is empty, so
 # a run of any length has all kinds in these shares.
 DECK = collections.OrderedDict([
-    ("elmer killed", 4), ("rsd root half killed", 4), ("rsd network half killed", 4), ("supervisor killed", 4), ("pvmd killed", 2),
+    ("elmer killed", 4), ("rsd root half killed", 4), ("rsd network half killed", 4), ("elmer-spawn killed", 3),
+    ("elmer-tickets killed", 3), ("elmer-escapes killed", 1), ("supervisor killed", 4), ("pvmd killed", 2),
     ("PVM agent killed", 2), ("power cut of the queue host", 1), ("power cut", 3), ("cable pulled shortly", 3),
     ("cable pulled for long", 1), ("elmer restarted", 1), ("rsd restarted", 2), ("job ended by its user", 2)])
 KINDS = list(DECK)

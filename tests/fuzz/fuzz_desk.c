@@ -231,6 +231,10 @@ void world_heard(int fd, const struct wire_message *message)
         FUZZ_CHECK(message->u.error.text[0], "an error without a sentence");
         return;
     }
+    if (message->type == WIRE_ticket && !*message->u.ticket.ticket) {
+        FUZZ_CHECK(client->request.type == WIRE_submit && !bed.desk.believes.required, "an empty ticket");
+        return;
+    }
     FUZZ_CHECK(name_of(client->uid), "uid %u has no name, and gets an answer", client->uid);
     if (message->type == WIRE_ticket)
         heard_ticket(client, message->u.ticket.ticket);

@@ -13,9 +13,9 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/lib/wire/reference_decode.h"
 
-static void check_refusal(const struct wire_message *message, int code, const struct err *err)
+static void check_refusal(const struct wire_message *message, int result, const struct err *err)
 {
-    FUZZ_CHECK(code < 0 && err->text[0] != '\0', "refused with %d and \"%s\"", code, err->text);
+    FUZZ_CHECK(result < 0 && err->text[0] != '\0', "refused with %d and \"%s\"", result, err->text);
     FUZZ_CHECK(!message->memory, "a refused message has memory");
     for (const char *c = err->text; *c != '\0'; c++)
         FUZZ_CHECK((unsigned char)*c >= ' ' && *c != 0x7F, "control character in \"%s\"", err->text);
@@ -70,13 +70,13 @@ static void round_trip(const struct wire_message *message, unsigned minor)
     free(json);
 }
 
-static void compare(const char *json, size_t size, unsigned minor, const struct wire_message *message, int code)
+static void compare(const char *json, size_t size, unsigned minor, const struct wire_message *message, int result)
 {
     struct wire_message other;
-    int other_code = reference_decode(json, size, minor, &other, NULL);
+    int other_result = reference_decode(json, size, minor, &other, NULL);
 
-    FUZZ_CHECK(code == other_code, "%d here, %d from the reference", code, other_code);
-    if (code != 0)
+    FUZZ_CHECK(result == other_result, "%d here, %d from the reference", result, other_result);
+    if (result != 0)
         return;
     FUZZ_CHECK(wire_same(message, &other), "decodes to something else");
     reference_fini(&other);

@@ -191,8 +191,8 @@ void spawn_world_answer(const void *data, size_t size, bool pidfd)
     struct spawn_answer answer;
     FUZZ_CHECK(size == sizeof(answer), "an answer of %zu bytes", size);
     memcpy(&answer, data, size);
-    FUZZ_CHECK(answer.code <= 0 && (answer.pid > 0 || !pidfd), "code %d, pid %d", answer.code, answer.pid);
-    FUZZ_CHECK(answer.pid <= 0 || answer.code == 0, "started, and refused: %d", answer.code);
+    FUZZ_CHECK(answer.result <= 0 && (answer.pid > 0 || !pidfd), "result %d, pid %d", answer.result, answer.pid);
+    FUZZ_CHECK(answer.pid <= 0 || answer.result == 0, "started, and refused: %d", answer.result);
     answers++;
 }
 

@@ -83,15 +83,19 @@ static void encode_task(const struct ticket *t, char *out, size_t size)
 static void read_text(const char *text, struct input *input)
 {
     char again[TICKET_TEXT_MAX + 2 * sizeof(ticket.proof) + 20];
+    char host[TICKET_HOST_MAX + 1];
+    const bool has_host = ticket_host(text, host);
     enum ticket_refusal why = ticket_decode(text, &ticket);
 
     read_warrant(text);
+    FUZZ_CHECK(!has_host || str_valid_hostname(host), "no host");
     FUZZ_CHECK(why == TICKET_GOOD || why == (*text ? TICKET_GARBLED : TICKET_MISSING), "%s", ticket_refusal_name(why));
     if (why != TICKET_GOOD)
         return;
     ticket_encode(&ticket, again);
     encode_task(&ticket, again + strlen(again), sizeof(again) - strlen(again));
     FUZZ_CHECK(strcmp(text, again) == 0, "two texts of one ticket");
+    FUZZ_CHECK(has_host && strcmp(host, ticket.host) == 0, "elmer reads another host");
     FUZZ_CHECK(str_valid_hostname(ticket.host) && str_valid_utf8(ticket.user, strlen(ticket.user)), "texts");
     judge(input);
 }

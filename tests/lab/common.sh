@@ -22,12 +22,13 @@ die() {
     exit 125
 }
 
+exec {never}<> <(:) # nothing ever comes: to pause without a process
 wait_until() { # SECONDS CMD.. - poll CMD until it succeeds
     local deadline=$((SECONDS + $1))
     shift
     until "$@"; do
         [ $SECONDS -le $deadline ] || return 1
-        sleep 0.02
+        read -rt 0.05 -u "$never" || true
     done
 }
 
@@ -66,7 +67,7 @@ left_in() { # GROUP: the first processes in it and below, each with where in the
 
 remove_group() { # DIR - empty it if need be, then remove it with its children
     [ -d "$1" ] || return 0
-    wait_until 30 vacant "$1" || die "processes in $1 do not end: $(left_in "$1")"
+    wait_until 120 vacant "$1" || die "processes in $1 do not end: $(left_in "$1")"
     wait_until 10 rmdir_tree "$1" || die "cannot remove $1"
 }
 

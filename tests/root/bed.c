@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/root/bed.h"
@@ -83,4 +84,28 @@ void read_output(char *text, size_t size)
     assert_true(got >= 0);
     text[got] = 0;
     close(fd);
+}
+
+static double used_by_children_ms(void)
+{
+    struct rusage own, children;
+    assert_true(getrusage(RUSAGE_SELF, &own) == 0 && getrusage(RUSAGE_CHILDREN, &children) == 0);
+    return (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec + children.ru_utime.tv_sec + children.ru_stime.tv_sec) *
+               1000 +
+           (double)(own.ru_utime.tv_usec + own.ru_stime.tv_usec + children.ru_utime.tv_usec +
+                    children.ru_stime.tv_usec) /
+               1000;
+}
+
+double bed_process_ms(void)
+{
+    enum { TRIED = 100 };
+    double used = -used_by_children_ms();
+    for (int i = 0; i < TRIED; i++) {
+        const pid_t pid = fork();
+        if (pid == 0)
+            _exit(0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+    }
+    return (used + used_by_children_ms()) / TRIED;
 }

@@ -19,5 +19,6 @@ void acknowledge(uint64_t job, uint32_t process);
 void resync(struct wire_message *state);   /* the caller frees it */
 void expect_holdings(size_t count);        /* of jobs, after a resync */
 void read_output(char *text, size_t size); /* of DIR/work/out */
+double bed_process_ms(void);               /* CPU time that it takes to make a process like this one, and to end it */
 
 #endif

@@ -92,6 +92,8 @@ size_t rig_wrong(const struct rig *rig, uint64_t job, int policy, int priority, 
 /* How many processes of the job have the signal in that set of their status: "SigIgn", "SigCgt". */
 size_t rig_signals(const struct rig *rig, uint64_t job, const char *set, int signal);
 bool rig_is_called(pid_t pid, const char *name); /* and so is beyond its exec */
+size_t rig_zombies(pid_t parent);                /* its children that have ended and were not reaped yet */
+pid_t rig_spawn(const struct rig *rig);          /* elmer-spawn, as a child of the root half; 0: there is none */
 /* A FIFO work/gate: a job that reads a line of it waits until rig_gate_open(). */
 void rig_gate(struct rig *rig);
 void rig_gate_open(const struct rig *rig);

@@ -127,3 +127,46 @@ size_t rig_wrong(const struct rig *rig, uint64_t job, int policy, int priority, 
     }
     return wrong;
 }
+
+static bool is_zombie(pid_t pid)
+{
+    char path[64], line[512] = "";
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    const char *state;
+    if (!file)
+        return false;
+    (void)!fgets(line, sizeof(line), file);
+    fclose(file);
+    state = strrchr(line, ')');
+    return state && state[1] == ' ' && state[2] == 'Z';
+}
+
+size_t rig_zombies(pid_t parent)
+{
+    char path[64];
+    int pid;
+    size_t count = 0;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent, (int)parent);
+    FILE *file = fopen(path, "re");
+    while (file && fscanf(file, "%d", &pid) == 1)
+        count += is_zombie(pid);
+    if (file)
+        fclose(file);
+    return count;
+}
+
+pid_t rig_spawn(const struct rig *rig)
+{
+    char path[64];
+    int pid, found = 0;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)rig->root_half, (int)rig->root_half);
+    FILE *file = fopen(path, "re");
+    while (file && fscanf(file, "%d", &pid) == 1) {
+        if (rig_is_called(pid, "elmer-spawn"))
+            found = pid;
+    }
+    if (file)
+        fclose(file);
+    return found;
+}

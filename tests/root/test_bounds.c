@@ -1,6 +1,7 @@
 /* test_bounds.c - what a user's later job may cost the first by what the root half and the supervisors do for it, above
  * all jobs: many processes, many orders, their end, children that die all the time, births that take long, signals
- * without end, jobs one after the other. At most 1 % of a CPU over any second, counted in CPU time. */
+ * without end, jobs one after the other. At most 1 % of a CPU over any second, counted in CPU time of all of them
+ * together: the root half, the later job's supervisor and elmer-spawn. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -12,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +28,7 @@ enum {
 #else
     MANY = 3000,
 #endif
+    ALL_DIE_MS = 1000, /* of CPU time: behind a job that spins that takes 20 s, while the first has RT_SECONDS */
     SAMPLE_MS = 100,
     SECOND_MS = 1000,
     MAX_SAMPLES = 2000,
@@ -33,8 +36,7 @@ enum {
     ORDER_MS = 300,
     END_MS = 60000,
     INLINE_MS = 15000, /* after which rsd kills by itself, all in one call: rsd/root/death.c */
-    HUNDRED = 100,
-    LINKS = 38, /* the kernel follows 40 */
+    LINKS = 38,        /* the kernel follows 40 */
     ENTRIES = 5000,
     RESEND_MS = 2000,
     SHORT_MS = 500, /* who has run for so long is protected, rsd/root/internal.h */
@@ -70,10 +72,8 @@ static _Noreturn void orphans_that_die(void)
 static int helper(const char *what)
 {
     bed_bound_self(RT_SECONDS, HELPER_SECONDS);
-    if (strcmp(what, "many") == 0)
-        many_that_sleep(MANY);
-    if (strcmp(what, "hundred") == 0)
-        many_that_sleep(HUNDRED);
+    if (atoi(what) > 0)
+        many_that_sleep(atoi(what));
     if (strcmp(what, "orphans") == 0)
         orphans_that_die();
     for (;;) {
@@ -83,9 +83,9 @@ static int helper(const char *what)
 /* ---- what it costs ---- */
 
 static struct {
-    pid_t root_half, supervisor, first, newborn; /* newborn: or 0 */
+    pid_t root_half, supervisor, spawn, first, newborn; /* newborn: or 0 */
     double root_ms[MAX_SAMPLES], supervisor_ms[MAX_SAMPLES], waited_ms[MAX_SAMPLES], stolen_ms[MAX_SAMPLES];
-    double ordinary_ms[MAX_SAMPLES];
+    double ordinary_ms[MAX_SAMPLES], spawn_ms[MAX_SAMPLES], all_ms[MAX_SAMPLES]; /* all: that are above the jobs */
     double newborn_ms; /* its time, or below 0 where the last sample did not find it in SCHED_OTHER */
     int64_t at_ms[MAX_SAMPLES];
     size_t count;
@@ -96,6 +96,8 @@ static void look_at(pid_t first, pid_t supervisor)
     seen.root_half = rig.root_half;
     seen.first = first;
     seen.supervisor = supervisor;
+    seen.spawn = rig_spawn(&rig);
+    assert_true(seen.spawn > 0);
     seen.newborn = 0;
     seen.newborn_ms = -1;
     seen.count = 0;
@@ -124,6 +126,8 @@ static void sample(void)
     seen.waited_ms[i] = rig_waited_ms(seen.first);
     seen.stolen_ms[i] = rig_stolen_ms();
     seen.supervisor_ms[i] = i > 0 && supervisor < seen.supervisor_ms[i - 1] ? seen.supervisor_ms[i - 1] : supervisor;
+    seen.spawn_ms[i] = rig_thread_ms(seen.spawn);
+    seen.all_ms[i] = seen.root_ms[i] + seen.supervisor_ms[i] + seen.spawn_ms[i];
     seen.ordinary_ms[i] = (i > 0 ? seen.ordinary_ms[i - 1] : 0) + sample_newborn();
     seen.count++;
 }
@@ -208,21 +212,18 @@ static void expect_share(double missing_ms)
     assert_true(judged.got + judged.counted + judged.given >= expected - missing_ms);
 }
 
-static void judge_within(const char *when, double bound_ms)
+static void judge(const char *when, double bound_ms)
 {
-    print_message("%s, in any second: rsd %.1f ms, supervisor %.1f ms; the first job got %.0f ms\n", when,
-                  most(seen.root_ms), most(seen.supervisor_ms), share());
-    assert_true(most(seen.root_ms) <= bound_ms);
+    print_message(
+        "%s, in any second: rsd %.1f ms, supervisor %.1f ms, elmer-spawn %.1f ms, together %.1f ms; the first "
+        "job got %.0f ms\n",
+        when, most(seen.root_ms), most(seen.supervisor_ms), most(seen.spawn_ms), most(seen.all_ms), share());
     assert_true(most(seen.supervisor_ms) <= BOUND_MS);
+    assert_true(most(seen.all_ms) <= bound_ms);
     judged.got = share();
-    judged.counted = rate(seen.root_ms) + rate(seen.supervisor_ms);
+    judged.counted = rate(seen.all_ms);
     judged.given = most_of(rate(seen.ordinary_ms) - GAP_MS, 0);
     judged.left = left_by_throttle();
-}
-
-static void judge(const char *when)
-{
-    judge_within(when, BOUND_MS);
 }
 
 /* ---- tests ---- */
@@ -250,15 +251,24 @@ static void begin(const char *what)
         rig_started(&rig);
     }
     assert_int_equal(rig_pids(&rig, 2, "sup", &supervisor, 1), 1);
-    if (what && strcmp(what, "many") == 0)
-        wait_for(MANY);
-    if (what && strcmp(what, "hundred") == 0)
-        wait_for(HUNDRED);
+    if (what && atoi(what) > 0)
+        wait_for((size_t)atoi(what));
     rig_open(&rig, 1, 1);
     rig_start(&rig, 1, 0, "command", spin);
     first = rig_started(&rig);
     poll(NULL, 0, 1000); /* what the start has cost is not meant */
     look_at(first, supervisor);
+}
+
+/* MANY, or fewer where to be born and to die takes much of a CPU. */
+static void begin_many(void)
+{
+    const double each = bed_process_ms();
+    const int count = each * MANY > ALL_DIE_MS ? (int)(ALL_DIE_MS / each) : MANY;
+    char many[12];
+    print_message("a process takes %.2f ms: %d of them\n", each, count);
+    snprintf(many, sizeof(many), "%d", count);
+    begin(many);
 }
 
 static void finish(void)
@@ -277,7 +287,7 @@ static void orders(void)
         rig_ask_order(&rig, generation++, i % 2 == 0 ? three : two, i % 2 == 0 ? 3 : 2);
         sample_for(ORDER_MS);
     }
-    judge("orders");
+    judge("orders", BOUND_MS);
     deadline = rig_now_ms() + END_MS;
     do {
         rig_expect(&rig, WIRE_ordered, END_MS, &message); /* in the end it is done, whoever is ordered waits */
@@ -291,9 +301,9 @@ static void test_many_below(void **state)
 {
     int64_t begun, deadline, took;
     (void)state;
-    begin("many");
+    begin_many();
     sample_for(4000);
-    judge("sweeps over 3,000 processes");
+    judge("sweeps over its processes", BOUND_MS);
     orders();
     judged.before = undisturbed();
     look_at(seen.first, seen.supervisor);
@@ -305,7 +315,7 @@ static void test_many_below(void **state)
     took = rig_now_ms() - begun;
     print_message("its end took %d ms\n", (int)took);
     sample_for(1000);
-    judge_within("the end of 3,000 processes", took < INLINE_MS ? BOUND_MS : 2 * BOUND_MS);
+    judge("the end of all", took < INLINE_MS ? BOUND_MS : 2 * BOUND_MS);
     rig_empty(&rig, 2, 5000);
     expect_share(BOUND_MS);
     finish();
@@ -316,7 +326,7 @@ static void test_many_of_pvm(void **state)
 {
     (void)state;
     rig.pvm = true;
-    begin("many");
+    begin_many();
     sample_for(SHORT_MS); /* until then nothing is to be protected */
     orders();
     rig_end(&rig, 2, 0);
@@ -329,11 +339,12 @@ static void test_orphans(void **state)
     (void)state;
     begin("orphans");
     sample_for(3000);
-    judge("orphans that die below a job that spins");
+    judge("orphans that die below a job that spins", BOUND_MS);
     kill(seen.first, SIGSTOP); /* now they have the CPU to themselves: as beside a first job that sleeps */
     look_at(seen.first, seen.supervisor);
     sample_for(3000);
-    judge("orphans that die all the time");
+    judge("orphans that die all the time", BOUND_MS);
+    assert_in_range(rig_zombies(seen.supervisor), 0, 1000);
     rig_end(&rig, 2, 0);
     rig_empty(&rig, 2, END_MS);
     finish();
@@ -375,29 +386,27 @@ static void test_birth(void **state)
         poll(NULL, 0, 1);
     assert_true(rig_now_ms() < end);
     sample_for(3000);
-    judge("a PATH of 5,000 slow directories");
+    judge("a PATH of 5,000 slow directories", BOUND_MS);
     rig_end(&rig, 2, 0);
     rig_empty(&rig, 2, END_MS);
     expect_share(2 * BOUND_MS); /* 10 ms at once, and 1 % */
     finish();
 }
 
+/* Nobody minds SIGWINCH. Fifty a second, or fewer where all that a kernel does takes long: how many messages come is
+ * elmer's affair, and only that five of them go on is ours. */
 static void test_signals(void **state)
 {
-    struct wire_message message = {.type = WIRE_signal};
+    struct wire_message message = {.type = WIRE_signal, .u.signal = {.job = 2, .attempt = 1, .number = SIGWINCH}};
+    const int pause_ms = (int)most_of(20, 40 * bed_process_ms());
     (void)state;
-    begin("hundred");
-    message.u.signal.job = 2;
-    message.u.signal.attempt = 1;
-    message.u.signal.number = SIGWINCH; /* which nobody minds */
-    for (int i = 0; i < 150; i++) {
+    begin("100");
+    for (int64_t end = rig_now_ms() + 3000; rig_now_ms() < end; poll(NULL, 0, pause_ms)) {
         rig_send(&rig, &message);
-        if (i % 5 == 4)
-            sample();
-        poll(NULL, 0, 20);
+        sample();
     }
-    sample();
-    judge("fifty signals a second to a hundred processes");
+    print_message("a signal each %d ms\n", pause_ms);
+    judge("signals to a hundred processes", BOUND_MS);
     rig_end(&rig, 2, 0);
     rig_empty(&rig, 2, END_MS);
     finish();

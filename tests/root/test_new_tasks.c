@@ -171,16 +171,15 @@ static void test_looks_leave_time_for_ranks(void **state)
     rig_empty(&rig, 1, 5000);
 }
 
-/* Somebody comes below job 2 and goes again, without end: each time its rank is another one. */
-static void test_orders_below_leave_time_for_ranks(void **state)
+/* Somebody comes below job 2, of that level, and goes again, without end: each time its rank is another one. */
+static void new_tasks_beside(unsigned level, const char *what)
 {
-    static const struct level one[] = {{1, 0, false}, {2, 1, true}},
-                              other[] = {{1, 0, false}, {2, 1, false}, {3, 2, true}};
+    const struct level one[] = {{1, 0, false}, {2, level, true}},
+                       other[] = {{1, 0, false}, {2, level, false}, {3, level + 1, true}};
     const char *const argv[] = {helper_path, "sleep", file_path, NULL};
     pid_t pid = begin_first("few", FEW);
     const int64_t begun = rig_now_ms();
     uint64_t generation = 2;
-    (void)state;
     rig_order(&rig, generation++, one, 2);
     rig_open(&rig, 2, 2);
     rig_run(&rig, 2, argv);
@@ -194,7 +193,7 @@ static void test_orders_below_leave_time_for_ranks(void **state)
                 kill(pid, SIGUSR1);
             poll(NULL, 0, ORDER_MS);
         }
-        print_message("a new task above many orders: %d ms in SCHED_OTHER\n", measured(i));
+        print_message("a new task %s: %d ms in SCHED_OTHER\n", what, measured(i));
         assert_in_range(measured(i), 0, BAR_MS);
     }
     for (uint64_t job = 2; job >= 1; job--) {
@@ -203,12 +202,26 @@ static void test_orders_below_leave_time_for_ranks(void **state)
     }
 }
 
+static void test_orders_below_leave_time_for_ranks(void **state)
+{
+    (void)state;
+    new_tasks_beside(1, "above many orders");
+}
+
+/* Job 2 is at the top as well, as the only job of another processor is. */
+static void test_orders_beside_leave_time_for_ranks(void **state)
+{
+    (void)state;
+    new_tasks_beside(0, "beside many orders");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
         TEST(test_looks_leave_time_for_ranks),
         TEST(test_orders_below_leave_time_for_ranks),
+        TEST(test_orders_beside_leave_time_for_ranks),
     };
     int possible;
     if (argc == 3)

@@ -163,7 +163,7 @@ static int32_t start(uint64_t job, uint32_t uid, const char *user)
     close(pair[1]);
     close(listener);
     channel = pair[0];
-    return answer.code;
+    return answer.result;
 }
 
 /* What came on the channel, up to its end. */
@@ -220,10 +220,10 @@ static void test_refused(void **state)
     assert_int_equal(start(7, NOBODY - 4, "nobody"), -EACCES); /* granted for another user ... */
     assert_int_equal(start(8, NOBODY, "nobody"), -EACCES);     /* ... and another job */
     grant(8, 1, NOBODY);
-    assert_int_equal(start(8, NOBODY, "nobody"), -ENOENT); /* it has no group */
-    assert_int_equal(ask(&request, NULL, 0).code, -EPERM); /* nothing to talk to it */
+    assert_int_equal(start(8, NOBODY, "nobody"), -ENOENT);   /* it has no group */
+    assert_int_equal(ask(&request, NULL, 0).result, -EPERM); /* nothing to talk to it */
     memset(request.text, 'x', sizeof(request.text));
-    assert_int_equal(ask(&request, (const int[]){line, line}, 2).code, -EPERM);
+    assert_int_equal(ask(&request, (const int[]){line, line}, 2).result, -EPERM);
     assert_int_equal(faccessat(tmp_fd, "7.1", F_OK, 0), -1);
 }
 
@@ -299,19 +299,19 @@ static void test_other_verbs(void **state)
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         snprintf(request.text, sizeof(request.text), "%s", paths[i]);
         request.set = !request.set;
-        assert_int_equal(ask(&request, NULL, 0).code, -EPERM);
+        assert_int_equal(ask(&request, NULL, 0).result, -EPERM);
     }
     snprintf(request.text, sizeof(request.text), "/proc/sys/kernel/sched_rt_period_us");
     request.set = false;
     assert_true(ask(&request, NULL, 0).value > 0);
     assert_int_equal(mkdirat(tmp_fd, "9.1", 0700), 0);
     request = (struct spawn_request){.verb = SPAWN_REMOVE, .job = 9, .attempt = 1};
-    assert_int_equal(ask(&request, &tmp_fd, 1).code, 0);
+    assert_int_equal(ask(&request, &tmp_fd, 1).result, 0);
     assert_int_equal(faccessat(tmp_fd, "9.1", F_OK, 0), -1);
     request = (struct spawn_request){.verb = SPAWN_SIGNAL, .job = 7, .attempt = 1, .signal = 9, .text = "../.."};
-    assert_int_equal(ask(&request, NULL, 0).code, 0); /* of the leaf `job`, which is empty */
+    assert_int_equal(ask(&request, NULL, 0).result, 0); /* of the leaf `job`, which is empty */
     request = (struct spawn_request){.verb = SPAWN_NUMBER + 1};
-    assert_int_equal(ask(&request, NULL, 0).code, -ENOSYS);
+    assert_int_equal(ask(&request, NULL, 0).result, -ENOSYS);
 }
 
 static void test_no_request(void **state)

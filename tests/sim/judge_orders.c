@@ -141,7 +141,7 @@ void judge_action(struct world *world, const struct action *action)
 {
     const struct seen_host *host = action->host >= 0 ? &world->seen_hosts[action->host] : NULL;
 
-    if (host && (!host->up || (host->silent && action->type != ACTION_TAKEN)) && action->type != ACTION_ANSWER &&
+    if (host && (!host->up || (host->silent && action->type != ACTION_ACKNOWLEDGE)) && action->type != ACTION_ANSWER &&
         action->type != ACTION_PERSIST_HOST && action->type != ACTION_PERSIST_SETTING &&
         action->type != ACTION_HOST_GONE)
         world_fail(world, "action %d for host %d, which cannot hear it", (int)action->type, action->host);
@@ -158,7 +158,7 @@ void judge_action(struct world *world, const struct action *action)
     case ACTION_END:
         judge_end(world, action);
         break;
-    case ACTION_TAKEN:
+    case ACTION_ACKNOWLEDGE:
         world->taken++;
         break;
     case ACTION_HOST_GONE:

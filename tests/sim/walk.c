@@ -21,9 +21,9 @@ static const char *const event_names[EVENT_TYPE_COUNT] = {
     "undrain",       "set",       "configure", "host-add", "host-retire", "host-up",     "host-silent",
     "host-heard",    "host-down", "report",    "ordered",  "opened",      "open-failed", "launched",
     "launch-failed", "exited",    "abort",     "empty",    "tick",        "gather"};
-static const char *const action_names[ACTION_TYPE_COUNT] = {"answer", "persist",   "persist-host", "persist-setting",
-                                                            "order",  "open",      "launch",       "end",
-                                                            "taken",  "host-gone", "timer"};
+static const char *const action_names[ACTION_TYPE_COUNT] = {
+    "answer", "persist", "persist-host", "persist-setting", "order", "open",
+    "launch", "end",     "acknowledge",  "host-gone",       "timer"};
 static const char *const answer_names[ANSWER_COUNT] = {"ok",          "refused-size",  "refused-hosts", "no-such-job",
                                                        "wrong-state", "not-permitted", "too-many"};
 

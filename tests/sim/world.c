@@ -309,7 +309,7 @@ static void act(struct world *world, const struct action *action)
         message.kind = TO_HOST_END;
         world_send(world, &message);
         break;
-    case ACTION_TAKEN:
+    case ACTION_ACKNOWLEDGE:
         message.kind = TO_HOST_TAKEN;
         world_send(world, &message);
         break;

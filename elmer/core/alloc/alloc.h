@@ -23,8 +23,9 @@ struct alloc_processor {
 
 struct alloc_host {
     int index; /* as in events and actions */
-    const int *cpus;
     int ncpus;
+    uint16_t at_level[CORE_MAX_LEVELS + 1];   /* how many of the cpus have this next_level */
+    const int *cpus;                          /* [ncpus] */
     const struct alloc_processor *processors; /* by CPU number */
     bool reported;                            /* since it came up; else busy and foreign say nothing */
     int64_t report_begin_ms, report_end_ms;
@@ -76,8 +77,11 @@ const struct allocator *alloc_by_number(enum core_allocator number);
 uint64_t alloc_random_below(uint64_t *random, uint64_t n);
 /* Whether the next one of `there` is drawn, of which `wanted` are; both count down. */
 bool alloc_draw(uint64_t *random, int *there, int *wanted);
+bool room_is_asked(const struct core_demand *demand); /* room.c: or alloc_room() is all of a host's processors */
 /* How many processors of the host the request may have, at most as many as there are; 0 of no host of the view. */
 int alloc_room(const struct alloc_request *request, const struct alloc_host *host);
+/* How many processors of the host have a next_level below this one. */
+int alloc_below(const struct alloc_host *host, int level);
 /* Free if a level is left there. */
 enum alloc_verdict alloc_judge_level(const struct alloc_view *view, const struct alloc_host *host, int cpu);
 /* A choose: at the first level at which so many processors of verdict ALLOC_FREE would give a new job that level or a

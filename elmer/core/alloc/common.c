@@ -14,25 +14,38 @@ static uint64_t random_next(uint64_t *random) /* splitmix64 (Steele, Lea, Flood 
 
 uint64_t alloc_random_below(uint64_t *random, uint64_t n)
 {
-    uint64_t reject = (UINT64_MAX - n + 1) % n, x;
+    uint64_t x;
 
-    do
+    do /* what is left over is less than n, so hardly ever is it worked out */
         x = random_next(random);
-    while (x < reject);
+    while (x < n && x < (UINT64_MAX - n + 1) % n);
     return x % n;
+}
+
+static int room_in_memory(const struct alloc_host *host, uint64_t each_bytes, int room)
+{
+    uint64_t left = host->memory_bytes > host->promised_bytes ? host->memory_bytes - host->promised_bytes : 0;
+
+    return (uint64_t)room > left / each_bytes ? (int)(left / each_bytes) : room;
 }
 
 int alloc_room(const struct alloc_request *request, const struct alloc_host *host)
 {
     const struct core_demand *demand = &request->demand;
-    uint64_t left = host->memory_bytes > host->promised_bytes ? host->memory_bytes - host->promised_bytes : 0;
     int room = host->ncpus;
 
     if (demand->per_host > 0 && (uint32_t)room > demand->per_host)
         room = (int)demand->per_host;
-    if (demand->memory_bytes > 0 && (uint64_t)room > left / demand->memory_bytes)
-        room = (int)(left / demand->memory_bytes);
-    return room;
+    return demand->memory_bytes > 0 ? room_in_memory(host, demand->memory_bytes, room) : room;
+}
+
+int alloc_below(const struct alloc_host *host, int level)
+{
+    int count = 0;
+
+    for (int i = 0; i < level; i++)
+        count += host->at_level[i];
+    return count;
 }
 
 bool alloc_draw(uint64_t *random, int *there, int *wanted)
@@ -96,8 +109,7 @@ static void sample(const struct alloc_view *view, const struct alloc_request *re
     }
 }
 
-/* By level; those of the best levels first, as far as there is room. Returns how many are free, with room or without.
- */
+/* Those of the best levels first, as far as there is room. Returns how many are free, with room or without. */
 static int count_host(const struct alloc_view *view, const struct alloc_request *request, const struct alloc_host *host,
                       judge_function *judge, uint64_t counts[CORE_MAX_LEVELS])
 {
@@ -118,15 +130,39 @@ static int count_host(const struct alloc_view *view, const struct alloc_request 
     return count;
 }
 
+/* The same, where each that has a level left is free and there is room for all. */
+static int count_levels(const struct alloc_host *host, int levels, uint64_t counts[CORE_MAX_LEVELS])
+{
+    int count = 0;
+
+    for (int level = 0; level < levels; level++) {
+        counts[level] += host->at_level[level];
+        count += host->at_level[level];
+    }
+    return count;
+}
+
+static void count_hosts(const struct alloc_view *view, const struct alloc_request *request, judge_function *judge,
+                        uint64_t counts[CORE_MAX_LEVELS])
+{
+    const bool by_level = judge == alloc_judge_level && !room_is_asked(&request->demand);
+    const int levels = view->options->levels;
+
+    for (int i = 0; i < view->nhosts; i++)
+        if (by_level)
+            view->notes[i] = count_levels(view->hosts[i], levels, counts);
+        else if (alloc_below(view->hosts[i], levels) > 0)
+            view->notes[i] = count_host(view, request, view->hosts[i], judge, counts);
+        else
+            view->notes[i] = 0;
+}
+
 uint32_t alloc_at_best_level(const struct alloc_view *view, const struct alloc_request *request, uint64_t *random,
-                             enum alloc_verdict (*judge)(const struct alloc_view *view, const struct alloc_host *host,
-                                                         int cpu),
-                             struct core_processor *processors)
+                             judge_function *judge, struct core_processor *processors)
 {
     uint64_t counts[CORE_MAX_LEVELS] = {0}, count = 0;
 
-    for (int i = 0; i < view->nhosts; i++)
-        view->notes[i] = count_host(view, request, view->hosts[i], judge, counts);
+    count_hosts(view, request, judge, counts);
     for (int level = 0; level < view->options->levels; level++) {
         count += counts[level];
         if (count < request->nprocs)

@@ -7,13 +7,16 @@
  */
 #include "elmer/core/alloc/alloc.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "elmer/core/cube/cube.h"
 
-static bool takes_one(const struct alloc_view *view, const struct alloc_host *host)
+/* A host that has come back with another CPU offers it, though the job that it had may be in its node still. */
+static bool is_available(const struct alloc_view *view, const struct alloc_host *host)
 {
-    return host->ncpus > 0 && host->processors[host->cpus[0]].next_level < view->options->levels;
+    return cube_node_free(view->cube, (uint32_t)host->index) && host->ncpus > 0 &&
+           host->processors[host->cpus[0]].next_level < view->options->levels;
 }
 
 /* A bitmap, to be freed; NULL: all that the lists say is free can be had. */
@@ -23,13 +26,13 @@ static uint64_t *available_nodes(const struct alloc_view *view, uint32_t nodes)
     uint32_t count = 0;
 
     for (int i = 0; i < view->nhosts; i++)
-        count += (uint32_t)view->hosts[i]->index < nodes && takes_one(view, view->hosts[i]);
+        count += is_available(view, view->hosts[i]);
     if (count == cube_free_nodes(view->cube))
         return NULL;
     available = mem_array(((size_t)nodes + 63) / 64, sizeof(*available));
     for (int i = 0; i < view->nhosts; i++) {
         uint32_t node = (uint32_t)view->hosts[i]->index;
-        if (node < nodes && takes_one(view, view->hosts[i]))
+        if (is_available(view, view->hosts[i]))
             available[node / 64] |= UINT64_C(1) << (node % 64);
     }
     return available;
@@ -46,6 +49,7 @@ static const struct alloc_host *host_of(const struct alloc_view *view, uint32_t 
         else
             high = middle;
     }
+    assert(low < view->nhosts && view->hosts[low]->index == (int)node);
     return view->hosts[low];
 }
 

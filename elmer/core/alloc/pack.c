@@ -23,29 +23,18 @@ static int level_at(const struct alloc_host *host, int i)
 
 static void count_host(const struct alloc_host *host, int room, int levels, struct histogram by_level[])
 {
-    int at[CORE_MAX_LEVELS + 1] = {0}, count = 0;
+    int count = 0;
 
-    for (int i = 0; i < host->ncpus; i++)
-        at[level_at(host, i)]++;
     for (int level = 0; level < levels; level++) {
-        count += at[level];
+        count += host->at_level[level];
         by_level[level].hosts[count < room ? count : room]++;
     }
 }
 
-static int there_to(const struct alloc_host *host, int level)
-{
-    int count = 0;
-
-    for (int i = 0; i < host->ncpus; i++)
-        count += level_at(host, i) <= level;
-    return count;
-}
-
-/* Of these, as many as the request may have. */
+/* Those up to this level, as many as the request may have. */
 static int count_to(const struct alloc_request *request, const struct alloc_host *host, int level)
 {
-    int count = there_to(host, level), room = alloc_room(request, host);
+    int count = alloc_below(host, level + 1), room = alloc_room(request, host);
 
     return count < room ? count : room;
 }
@@ -137,7 +126,7 @@ static void take(const struct alloc_view *view, const struct alloc_request *requ
         count += (uint64_t)count_to(request, view->hosts[view->notes[i]], level);
     for (int i = 0; i < k; i++) {
         const struct alloc_host *host = view->hosts[view->notes[i]];
-        int wanted = count_to(request, host, level), there = there_to(host, level);
+        int wanted = count_to(request, host, level), there = alloc_below(host, level + 1);
         bool limited = there > wanted;
         for (int n = 0; n < host->ncpus && chosen < nprocs; n++)
             if (level_at(host, n) <= level && (!limited || alloc_draw(random, &there, &wanted)) &&

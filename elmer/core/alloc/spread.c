@@ -101,8 +101,11 @@ static uint32_t choose(const struct alloc_view *view, const struct alloc_request
     uint32_t counts[RANKS] = {0}, missing = request->nprocs;
 
     for (int i = 0; i < view->nhosts; i++) {
-        struct part_of part = cut_off(view, request, view->hosts[i]);
+        struct part_of part;
         view->notes[i] = RANKS;
+        if (alloc_below(view->hosts[i], view->options->levels) == 0)
+            continue;
+        part = cut_off(view, request, view->hosts[i]);
         for (int k = 0; k < view->hosts[i]->ncpus; k++) {
             int rank = rank_of(view, view->hosts[i], view->hosts[i]->cpus[k]);
             if (rank < 0)

@@ -337,8 +337,11 @@ bool cube_take(struct cube *cube, struct mesh mesh, struct subcube host)
     cube->clusters[at] = (struct cluster){.there = true, .mesh = mesh, .host = host, .first_region = NONE};
     join_region(cube, at, region);
     count = mesh_leftovers(mesh, host, leftovers);
-    for (size_t i = 0; i < count; i++)
+    bitmap_set(cube->used, host);
+    for (size_t i = 0; i < count; i++) {
+        bitmap_clear(cube->used, leftovers[i]);
         add_region(cube, at, leftovers[i]);
+    }
     cube->nfree -= mesh_size(mesh);
     return true;
 }
@@ -386,6 +389,8 @@ void cube_give(struct cube *cube, uint32_t node)
     assert(node < cube->nodes && c->there);
     cubes = mem_array(count_pieces(cube, c) + MESH_MAX_PIECES, sizeof(*cubes));
     count = mesh_pieces(c->mesh, c->host, cubes);
+    for (size_t i = 0; i < count; i++)
+        bitmap_clear(cube->used, cubes[i]);
     leave_region(cube, c);
     c->there = false;
     cube->nfree += mesh_size(c->mesh);
@@ -413,6 +418,7 @@ struct cube *cube_create(int dimension)
     cube->pieces = mem_array(cube->nodes, sizeof(*cube->pieces));
     cube->clusters = mem_array(cube->nodes, sizeof(*cube->clusters));
     cube->regions = mem_array((size_t)cube->nodes + 1, sizeof(*cube->regions));
+    cube->used = mem_array(bitmap_words(dimension), sizeof(*cube->used));
     cube->map = mem_array(bitmap_words(dimension), sizeof(*cube->map));
     cube->scratch = mem_array((size_t)(dimension + 1) * bitmap_words(dimension), sizeof(*cube->scratch));
     memset(cube->lists, 0xff, sizeof(cube->lists)); /* NONE */
@@ -436,6 +442,7 @@ struct cube *cube_copy(const struct cube *from)
     cube->pieces = mem_copy(from->pieces, from->nodes, sizeof(*cube->pieces));
     cube->clusters = mem_copy(from->clusters, from->nodes, sizeof(*cube->clusters));
     cube->regions = mem_copy(from->regions, (size_t)from->nodes + 1, sizeof(*cube->regions));
+    cube->used = mem_copy(from->used, words, sizeof(*cube->used));
     cube->map = mem_copy(from->map, words, sizeof(*cube->map));
     cube->scratch = mem_array((size_t)(from->dimension + 1) * words, sizeof(*cube->scratch));
     return cube;
@@ -448,6 +455,7 @@ void cube_destroy(struct cube *cube)
     free(cube->pieces);
     free(cube->clusters);
     free(cube->regions);
+    free(cube->used);
     free(cube->map);
     free(cube->scratch);
     free(cube);
@@ -461,6 +469,11 @@ int cube_dimension(const struct cube *cube)
 uint32_t cube_free_nodes(const struct cube *cube)
 {
     return cube->nfree;
+}
+
+bool cube_node_free(const struct cube *cube, uint32_t node)
+{
+    return node < cube->nodes && !bitmap_has(cube->used, node);
 }
 
 bool cube_next_free(const struct cube *cube, uint32_t *cursor, struct subcube *piece, int64_t *owner)

@@ -30,6 +30,7 @@ struct cube *cube_copy(const struct cube *cube);
 int cube_dimension(const struct cube *cube);
 /* Nodes that are in no mesh. */
 uint32_t cube_free_nodes(const struct cube *cube);
+bool cube_node_free(const struct cube *cube, uint32_t node); /* false of one that the cube does not have */
 
 /* A free cube of dimension k: with `auxiliary`, in the AFL first, of all dimensions, and else in the FL. available: a
  * bitmap of nodes that may be used, NULL: all. False: there is none. The lists may be set right, which changes no later

@@ -47,6 +47,7 @@ struct cube {
     struct piece *pieces;                     /* [nodes] */
     struct cluster *clusters;                 /* [nodes] */
     struct region *regions;                   /* [nodes + 1], the last is the whole cube */
+    uint64_t *used;                           /* a bitmap: nodes that are in a mesh */
     uint64_t *map, *scratch;                  /* a bitmap, and room for a recognition */
 };
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "client/common.h"
@@ -146,6 +147,39 @@ void bed_make_pki(bool server, const char *name, const char *more, int days)
     free(ca);
     free(request);
     free(certificate);
+}
+
+/* ---- who listens ---- */
+
+int bed_serve(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", bed.dir);
+    assert_true(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 8) == 0);
+    return fd;
+}
+
+int bed_listen(const char *host, uid_t user, unsigned *port)
+{
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+    struct sockaddr_in in4 = {.sin_family = AF_INET};
+    bool six = inet_pton(AF_INET6, host, &in6.sin6_addr) == 1;
+    struct sockaddr *address = six ? (struct sockaddr *)&in6 : (struct sockaddr *)&in4;
+    socklen_t size = six ? sizeof(in6) : sizeof(in4);
+    uid_t own = geteuid();
+    int fd;
+
+    assert_true(six || inet_pton(AF_INET, host, &in4.sin_addr) == 1);
+    assert_int_equal(seteuid(user), 0);
+    fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(seteuid(own), 0);
+    assert_int_equal(__real_bind(fd, address, size), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, address, &size), 0);
+    *port = ntohs(six ? in6.sin6_port : in4.sin_port);
+    return fd;
 }
 
 /* ---- running ---- */

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { BED_TEXT = 65536 };
 
@@ -24,6 +25,10 @@ void bed_put(const char *name, const char *text);
 void bed_put_f(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Certificates for name (of elmer, if server) and more, or NULL, that end so many days from now. */
 void bed_make_pki(bool server, const char *name, const char *more, int days);
+/* A socket that serves "s" in the directory, as elmer's does; and one of the user (another one: root only) that listens
+ * at that numeric address, at a port that is free. Both are the caller's to close. */
+int bed_serve(void);
+int bed_listen(const char *host, uid_t user, unsigned *port);
 /* Run it with both outputs caught; returns what it returns. */
 int bed_run(int (*call)(const char *path, bool required, const char *user), const char *user);
 int bed_show(int (*call)(const char *path, bool required, bool defaults), bool defaults);

@@ -175,20 +175,27 @@ static void test_strangers(void **state)
 
 static void test_names(void **state)
 {
-    static const char *const bad[] = {"",
-                                      "/etc/passwd",
-                                      "ca/../x",
-                                      "ca/used/",
-                                      "ca/tokens/0123456789abcdef",
-                                      "ca/used/../ca.key",
-                                      "ca/used/a/b",
-                                      "ca/used/.x",
-                                      "etc/passwd",
-                                      "etc/elmer.conf.d/.conf",
-                                      "etc/elmer.conf.d/../x.conf",
-                                      "etc/elmer.conf.d/a b.conf",
-                                      "etc/elmer.conf.d/x",
-                                      "ca/used/0123456789012345678901234567890123456789012345678901234567890123456"};
+    static const char *const bad[] = {
+        "",
+        "/etc/passwd",
+        "ca/../x",
+        "ca/used/",
+        "ca/tokens/0123456789abcdef",
+        "ca/used/../ca.key",
+        "ca/used/a/b",
+        "ca/used/.x",
+        "etc/passwd",
+        "etc/elmer.conf.d/.conf",
+        "etc/elmer.conf.d/../x.conf",
+        "etc/elmer.conf.d/a/b.conf",
+        "etc/elmer.conf.d/a\\b.conf",
+        "etc/elmer.conf.d/a\nb.conf",
+        "etc/elmer.conf.d/\xc3\xa4.conf",
+        "etc/elmer.conf.d/.x.conf",
+        "etc/elmer.conf.d/012345678901234567890123456789012345678901234567890123456789.conf",
+        "ca/used/a b",
+        "etc/elmer.conf.d/x",
+        "ca/used/0123456789012345678901234567890123456789012345678901234567890123456"};
     struct backup_out out = {.fd = -1};
     struct err err = ERR_INIT;
 
@@ -198,7 +205,9 @@ static void test_names(void **state)
     assert_true(backup_name_good("etc/elmer.conf.d/50-init.conf"));
     assert_true(backup_name_good("ca/used/0123456789abcdef"));
     assert_true(backup_name_good("ca/elmer.crt"));
-    assert_true(backup_out_add(&out, "etc/elmer.conf.d/a b.conf", -1, &err) < 0);
+    assert_true(backup_name_good("etc/elmer.conf.d/a b.conf")); /* elmer takes them */
+    assert_true(backup_name_good("etc/elmer.conf.d/a+(b).conf"));
+    assert_true(backup_out_add(&out, "etc/elmer.conf.d/a\\b.conf", -1, &err) < 0);
     assert_non_null(strstr(err.text, "does not go into a backup"));
 }
 

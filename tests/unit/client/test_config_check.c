@@ -9,9 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -135,9 +133,6 @@ static void other_names_of_this_host_are_refused(void **state)
 
 static void addresses_are_tried(void **state)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
     (void)state;
     bed_begin();
     bed_make_pki(true, "ws1", NULL, 100);
@@ -152,12 +147,36 @@ static void addresses_are_tried(void **state)
     assert_int_equal(check(""), 1);
     bed_said("a.conf:3: hosts: there are other hosts (ws2, ws3), and elmer does not listen for them: add listen = "
              "ws1:7110");
-    bed.bind_error = EADDRINUSE; /* by elmer itself */
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", bed.dir);
-    assert_true(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 8) == 0);
-    assert_int_equal(check("listen = ws1:7110\n"), 0);
+}
+
+/* The port is elmer's if elmer has it, not if any elmer runs. */
+static void ports_of_others_are_told(void **state)
+{
+    char line[64];
+    unsigned port;
+    int elmer, fd;
+
+    (void)state;
+    bed_begin();
+    bed_make_pki(true, "ws1", NULL, 100);
+    bed.bind_error = EADDRINUSE;
+    fd = bed_listen("0.0.0.0", geteuid(), &port);
+    snprintf(line, sizeof(line), "listen = *:%u\n", port);
+    assert_int_equal(check(line), 1);
+    bed_said("another program has it: ss -ltnp says which");
+    elmer = bed_serve();
+    assert_int_equal(check(line), 0);
     close(fd);
-    assert_int_equal(check("listen = ws1:7110\n"), 1);
+    assert_int_equal(check(line), 1); /* it listens nowhere */
+    bed_said("another program has it");
+    if (geteuid() == 0) {
+        fd = bed_listen("0.0.0.0", 65534, &port);
+        snprintf(line, sizeof(line), "listen = ws1:%u\n", port);
+        assert_int_equal(check(line), 1);
+        bed_said("another program has it");
+        close(fd);
+    }
+    close(elmer);
 }
 
 static void certificates_are_looked_at(void **state)
@@ -295,6 +314,7 @@ int main(void)
         cmocka_unit_test(own_names_that_are_loopback_are_refused),
         cmocka_unit_test(other_names_of_this_host_are_refused),
         cmocka_unit_test(addresses_are_tried),
+        cmocka_unit_test(ports_of_others_are_told),
         cmocka_unit_test(certificates_are_looked_at),
         cmocka_unit_test(a_ca_that_is_over_stops_nothing),
         cmocka_unit_test(it_looks_as_the_daemon_does),

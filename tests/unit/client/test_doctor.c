@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/common.h"
 #include "client/doctor.h"
@@ -204,6 +205,70 @@ static void test_disk(void **state)
     expect("scratch", FINDING_GOOD, "no bound");
 }
 
+static void expect_listen(const char *host, unsigned port, enum finding_level level, const char *words)
+{
+    char path[100], listen[64];
+
+    snprintf(path, sizeof(path), "%s/s", bed.dir);
+    snprintf(listen, sizeof(listen), "%s:%u", host, port);
+    doctor_judge_listen(&findings, listen, path);
+    expect("listen", level, words);
+}
+
+static void test_listen(void **state)
+{
+    char path[100];
+    unsigned port;
+    int elmer, fd;
+
+    (void)state;
+    bed_begin();
+    snprintf(path, sizeof(path), "%s/s", bed.dir);
+    doctor_judge_listen(&findings, "ws1:7110", path); /* this is no queue host */
+    elmer = bed_serve();
+    doctor_judge_listen(&findings, NULL, path);
+    assert_int_equal(findings.count, 0);
+    fd = bed_listen("0.0.0.0", geteuid(), &port);
+    expect_listen("*", port, FINDING_GOOD, "elmer listens on *:");
+    expect_listen("ws1", port, FINDING_GOOD, "elmer listens on ws1:");
+    expect_listen("[fd00::1]", port, FINDING_BAD, "elmer does not listen on [fd00::1]:");
+    expect_listen("ws1", 1, FINDING_BAD,
+                  "not listen on ws1:1, so other hosts cannot link: systemctl status elmer says");
+    expect_listen("ghost", port, FINDING_BAD, "cannot find the address of ghost:");
+    close(fd);
+    expect_listen("ws1", port, FINDING_BAD, "elmer does not listen on ws1:");
+    if (access("/proc/net/if_inet6", F_OK) == 0) {
+        fd = bed_listen("::", geteuid(), &port);
+        expect_listen("*", port, FINDING_GOOD, "elmer listens on *:");
+        expect_listen("ws1", port, FINDING_GOOD, "elmer listens on ws1:");
+        expect_listen("[fd00::1]", port, FINDING_GOOD, "elmer listens on [fd00::1]:");
+        close(fd);
+    }
+    close(elmer);
+}
+
+static void test_listen_others(void **state)
+{
+    const uid_t nobody = 65534;
+    unsigned port;
+    int elmer, fd;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip(); /* only root makes sockets of others */
+    bed_begin();
+    elmer = bed_serve();
+    fd = bed_listen("127.0.0.1", nobody, &port);
+    expect_listen("*", port, FINDING_BAD, "so other hosts cannot link: ss -ltnp says which; stop it");
+    expect_listen("127.0.0.1", port, FINDING_BAD, "another program has 127.0.0.1:");
+    expect_listen("ws1", port, FINDING_BAD, "elmer does not listen on ws1:");
+    close(fd);
+    fd = bed_listen("0.0.0.0", nobody, &port);
+    expect_listen("ws1", port, FINDING_BAD, "another program has ws1:");
+    close(fd);
+    close(elmer);
+}
+
 static void test_names(void **state)
 {
     static const char *const names[][2] = {{"ws2", "10.0.0.2"}, {"ws1", "127.0.1.1"}};
@@ -326,9 +391,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, fini)
     const struct CMUnitTest tests[] = {
-        TEST(test_view_well),    TEST(test_view_links), TEST(test_view_queue_host), TEST(test_view_certificates),
-        TEST(test_view_kernel),  TEST(test_disk),       TEST(test_names),           TEST(test_facts_well),
-        TEST(test_facts_broken), TEST(test_trials)};
+        TEST(test_view_well),     TEST(test_view_links), TEST(test_view_queue_host), TEST(test_view_certificates),
+        TEST(test_view_kernel),   TEST(test_disk),       TEST(test_names),           TEST(test_listen),
+        TEST(test_listen_others), TEST(test_facts_well), TEST(test_facts_broken),    TEST(test_trials)};
 
     return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
 }

@@ -10,11 +10,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client/erun.h"
@@ -116,6 +118,61 @@ static void test_output_that_another_has_filled(void **state)
     close(own);
 }
 
+enum { MUCH = 200000, PIECES = 10 };
+
+/* A process that has got that much for standard output, and is to end: its pid, and what it writes in *fd. */
+static pid_t one_that_ends(int *fd)
+{
+    static const char zeros[MUCH / PIECES];
+    struct target target = {.link = {.fd = -1, .state = RUN_DEAD}};
+    int fds[2];
+    pid_t pid;
+    assert_int_equal(pipe(fds), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        close(fds[0]);
+        if (dup2(fds[1], STDOUT_FILENO) < 0)
+            _exit(1);
+        close(fds[1]);
+        for (int i = 0; i < PIECES; i++)
+            streams_put(STDOUT_FILENO, &target, zeros, sizeof(zeros));
+        streams_finish();
+        _exit(7);
+    }
+    close(fds[1]);
+    *fd = fds[0];
+    return pid;
+}
+
+static void test_the_end_waits_for_who_reads(void **state)
+{
+    static char text[20000];
+    int fd, status = 0;
+    pid_t pid = one_that_ends(&fd);
+    size_t all = 0;
+    ssize_t got;
+    (void)state;
+    while ((got = read(fd, text, sizeof(text))) > 0) {
+        all += (size_t)got;
+        poll(NULL, 0, 10);
+    }
+    assert_int_equal(all, MUCH);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    close(fd);
+}
+
+static void test_and_not_for_who_does_not(void **state)
+{
+    int fd, status = 0;
+    pid_t pid = one_that_ends(&fd);
+    (void)state;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +181,8 @@ int main(void)
         cmocka_unit_test(test_input_of_a_socket),
         cmocka_unit_test(test_input_of_a_file),
         cmocka_unit_test(test_output_that_another_has_filled),
+        cmocka_unit_test(test_the_end_waits_for_who_reads),
+        cmocka_unit_test(test_and_not_for_who_does_not),
     };
     (void)signal(SIGPIPE, SIG_IGN);
     (void)alarm(WAIT_S);

@@ -11,6 +11,7 @@ struct agreement_case { /* times are units */
     struct core_options core;
     int nhosts, ncpus;
     bool by_itself, reports;
+    uint32_t period; /* in which jobs compute first and then wait; 0: both all the time */
     double speeds[AGREEMENT_HOSTS];
     struct sim_job jobs[AGREEMENT_JOBS];
 };

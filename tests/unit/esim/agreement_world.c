@@ -94,11 +94,21 @@ static uint64_t place_of(const struct core_job *job)
     return place;
 }
 
+/* What a thread asks of each of its processors. */
+static double wants(const struct play *p, int i, double done)
+{
+    double share = p->of->jobs[i].share, period = p->of->period;
+
+    if (period == 0 || share == 1)
+        return share;
+    return fmod(done + 1e-6, period) < share * period ? 1 : 0;
+}
+
 static void compute_thread(struct play *p, int i, uint32_t thread, const struct core_job *job,
                            double left[SIM_HOSTS][SIM_CPUS])
 {
     struct progress *progress = &p->progress[i];
-    double share = p->of->jobs[i].share, rate = INFINITY;
+    double share = wants(p, i, progress->done[thread]), rate = INFINITY;
     const double *speeds = p->of->speeds;
     bool each = nthreads(p, i) > 1;
 
@@ -106,7 +116,7 @@ static void compute_thread(struct play *p, int i, uint32_t thread, const struct 
         return;
     for (uint32_t k = each ? thread : 0; k < (each ? thread + 1 : job->nprocs); k++) {
         const struct core_processor *at = &job->processors[k];
-        rate = fmin(rate, speeds[at->host] * fmin(1, left[at->host][at->cpu] / share));
+        rate = fmin(rate, speeds[at->host] * (share > 0 ? fmin(1, left[at->host][at->cpu] / share) : 1));
     }
     for (uint32_t k = each ? thread : 0; k < (each ? thread + 1 : job->nprocs); k++) {
         const struct core_processor *at = &job->processors[k];

@@ -32,7 +32,7 @@ struct result simulate(struct config config)
 {
     struct result result;
 
-    run(&config, &result, series, ROOM, NULL);
+    run(&config, &result, series, ROOM, 1, NULL);
     if (!result.done)
         fail_msg("%s", result.fault);
     return result;

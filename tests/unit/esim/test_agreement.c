@@ -1,5 +1,6 @@
 /* test_agreement.c - esim and the simulated cluster of tests/sim do the same with 1,000 small workloads: each job
- * starts and ends at the same time, on the same processors. In a third of them hosts have different speeds. */
+ * starts and ends at the same time, on the same processors. In a third of them hosts have different speeds, in a fifth
+ * jobs compute and wait in turn. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -46,6 +47,7 @@ static void play_in_esim(const struct agreement_case *of, struct outcome *outcom
                                       .ncpus = of->ncpus,
                                       .model = MODEL_SHARED,
                                       .by_itself = of->by_itself,
+                                      .period_ms = of->period,
                                       .report_ms = of->reports ? REPORT_UNITS : 0};
     struct world *world;
 
@@ -89,6 +91,7 @@ static void draw(struct agreement_case *c, uint64_t seed)
                                       .start_ms = -1,
                                       .end_ms = -1};
     }
+    c->period = seed % 5 == 0 ? stream_between(&stream, 2, 16) : 0;
 }
 
 static void run_case(uint64_t seed)

@@ -17,8 +17,6 @@
 #include "esim/json.h"
 #include "esim/keys.h"
 #include "esim/plan.h"
-#include "esim/random.h"
-#include "lib/memory/mem.h"
 #include "tests/unit/esim/bed.h"
 
 /* ---- figure 4.1: what is known exactly ---- */
@@ -106,7 +104,7 @@ static void test_no_room(void **state)
     struct result result;
 
     (void)state;
-    run(&config, &result, series, ROOM, NULL);
+    run(&config, &result, series, ROOM, 1, NULL);
     assert_false(result.done);
     assert_string_equal(result.fault, "no job has ended: the machine is too small for them");
 }
@@ -250,103 +248,6 @@ static void test_seed(void **state)
     assert_true(a.turnaround.mean != c.turnaround.mean);
 }
 
-static void test_plan(void **state)
-{
-    struct config config = CONFIG("cube", "6", "workload", "rect [1,8]", "jobs", "2000");
-    struct difference difference;
-    struct plan plan;
-    char fault[300];
-
-    (void)state;
-    assert_true(plan_make(&plan, &config, "load=0.5..2:3", "allocator=cube-fl,cube-afl", fault, sizeof(fault)));
-    assert_int_equal(plan.count, 6);
-    assert_string_equal(plan.configs[3].label, "load=1.25 allocator=cube-afl");
-    plan_run(&plan, 2, NULL);
-    for (size_t i = 0; i < plan.count; i++)
-        assert_true(plan.results[i].done);
-    difference = plan_difference(&plan, 2, 3);
-    assert_true(difference.turnaround.mean < 0 &&
-                difference.turnaround.half > 0); /* with the same jobs AFL is better */
-    plan_fini(&plan);
-    assert_true(plan_make(&plan, &config, NULL, "workload=rect [1,4],square [1,4]", fault, sizeof(fault)));
-    assert_int_equal(plan.count, 2);
-    plan_fini(&plan);
-    assert_true(plan_make(&plan, &config, "user-running=1..3:3", NULL, fault, sizeof(fault)));
-    assert_string_equal(plan.configs[1].label, "user-running=2"); /* "1." is a number, too */
-    plan_fini(&plan);
-    assert_false(plan_make(&plan, &config, "load=1..2x", NULL, fault, sizeof(fault)));
-    plan_fini(&plan);
-    assert_false(plan_make(&plan, &config, "load", NULL, fault, sizeof(fault)));
-    plan_fini(&plan);
-    assert_false(plan_make(&plan, &config, NULL, "colour=red,green", fault, sizeof(fault)));
-    plan_fini(&plan);
-}
-
-/* Runs of a given length are repeated with other jobs until their means are precise enough. */
-static void test_replications(void **state)
-{
-    struct config config = CONFIG("hosts", "4", "workload", "procs [1,4]", "jobs", "200", "precision", "5%");
-    struct result result, one;
-    struct difference difference;
-    struct plan plan;
-    char fault[300];
-
-    (void)state;
-    result = simulate(config);
-    assert_in_range(result.replications, 10, 999);
-    assert_true(result.turnaround.half <= 0.05 * result.turnaround.mean);
-    assert_int_equal(result.jobs, 200 * result.replications);
-    assert_int_equal(result.nseries, result.replications);
-    assert_true(series[result.replications - 1] > 0);
-    one = simulate(CONFIG("hosts", "1", "workload", "procs [1,1]", "load", "1.1", "jobs", "200", "precision", "1%"));
-    expect_near(one.turnaround.mean, 62.62, one.turnaround.half + 0.43); /* 20,000 runs of Lindley's recursion */
-    one = simulate(CONFIG("hosts", "4", "workload", "procs [1,4]", "jobs", "200"));
-    assert_int_equal(one.replications, 1);
-    assert_true(series[0] != series[1]);
-    one = simulate(CONFIG("hosts", "4", "workload", "procs [1,4]", "jobs", "200", "arrivals", "constant", "service",
-                          "constant", "workload", "procs [2,2]", "precision", "5%"));
-    assert_int_equal(one.replications, 10); /* at least */
-    expect_near(one.turnaround.mean, 4, 1e-9);
-    one = simulate(CONFIG("hosts", "4", "workload", "procs [1,1]", "service", "constant", "precision", "50%"));
-    assert_int_equal(one.jobs + one.warmup, 8000); /* 4000 are precise enough, which may be chance */
-    assert_true(plan_make(&plan, &config, NULL, "levels=1,2", fault, sizeof(fault)));
-    plan_run(&plan, 2, NULL);
-    difference = plan_difference(&plan, 0, 1);
-    assert_int_equal(difference.jobs, fmin((double)plan.results[0].replications, (double)plan.results[1].replications));
-    assert_true(difference.turnaround.mean < 0 && difference.turnaround.half < -difference.turnaround.mean);
-    plan_fini(&plan);
-}
-
-static int compare_seeds(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-/* Runs of neighbouring seeds have nothing in common. */
-static void test_seeds(void **state)
-{
-    enum { SEEDS = 200 };
-    uint64_t *all = mem_array((size_t)SEEDS * REPLICATIONS_MAX, sizeof(*all));
-    double first[2];
-
-    (void)state;
-    for (size_t i = 0; i < (size_t)SEEDS * REPLICATIONS_MAX; i++)
-        all[i] = stream_seed(i / REPLICATIONS_MAX, i % REPLICATIONS_MAX);
-    assert_int_equal(all[3 * REPLICATIONS_MAX], 3); /* the first run has the seed itself */
-    qsort(all, (size_t)SEEDS * REPLICATIONS_MAX, sizeof(*all), compare_seeds);
-    for (size_t i = 1; i < (size_t)SEEDS * REPLICATIONS_MAX; i++)
-        assert_true(all[i] != all[i - 1]);
-    free(all);
-    for (int seed = 0; seed < 2; seed++) {
-        simulate(CONFIG("hosts", "4", "workload", "procs [1,4]", "jobs", "100", "precision", "10%", "seed",
-                        seed == 0 ? "1" : "2"));
-        first[seed] = series[seed == 0]; /* of seed 1 the second run, of seed 2 the first */
-    }
-    assert_true(first[0] != first[1]);
-}
-
 static void test_workloads(void **state)
 {
     static const char *const wrong[] = {"",           "square", "square [0,4]", "rect [5,4]", "P[1,8]=0.3 P[9,32]=0.6",
@@ -412,6 +313,7 @@ static void test_every_report(void **state)
         CONFIG(SHARED, "allocator", "v2", "share", "33%", "period", "1", "steps", "each", "mean-service", "20"),
         CONFIG(SHARED, "allocator", "spread", "share", "60%", "speeds", "1x4,0.5", "mean-service", "20"),
         CONFIG("hosts", "50", "allocator", "v2", "workload", "procs [1,8]", "load", "10"),
+        CONFIG("hosts", "50", "cpus", "2", "allocator", "spread", "workload", "procs [1,64]", "load", "10"),
         CONFIG("hosts", "8", "cpus", "2", "allocator", "v2", "workload", "procs [1,8]", "load", "4", "levels", "3",
                "share", "33%", "mean-service", "20"), /* levels change on hosts where nothing else does */
     };
@@ -479,11 +381,10 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constant),     cmocka_unit_test(test_load_out),     cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_queue),        cmocka_unit_test(test_shared),       cmocka_unit_test(test_reports),
-        cmocka_unit_test(test_speeds),       cmocka_unit_test(test_seed),         cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_replications), cmocka_unit_test(test_hopeless),     cmocka_unit_test(test_seeds),
-        cmocka_unit_test(test_workloads),    cmocka_unit_test(test_every_report), cmocka_unit_test(test_every_job),
+        cmocka_unit_test(test_constant),  cmocka_unit_test(test_load_out),     cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_queue),     cmocka_unit_test(test_shared),       cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_speeds),    cmocka_unit_test(test_seed),         cmocka_unit_test(test_hopeless),
+        cmocka_unit_test(test_workloads), cmocka_unit_test(test_every_report), cmocka_unit_test(test_every_job),
         cmocka_unit_test(test_json),
     };
 

@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "esim/history.h"
@@ -17,6 +19,7 @@
 #include "esim/keys.h"
 #include "esim/plan.h"
 #include "esim/show.h"
+#include "esim/snapshot.h"
 #include "tests/unit/esim/history_bed.h"
 
 enum { ROOM = 1000 };
@@ -173,7 +176,7 @@ static void test_window(void **state)
     assert_non_null(strstr(fault, "a history has the jobs that it has"));
     plan_fini(&plan);
     assert_true(keys_complete(&config, fault, sizeof(fault)));
-    run(&config, &result, series, ROOM, NULL);
+    run(&config, &result, series, ROOM, 1, NULL);
     assert_int_equal(result.jobs, 1);
     expect_near(result.turnaround.mean, 21, 0.01);
     history_destroy(h);
@@ -419,17 +422,44 @@ static void test_after_arrays(void **state)
     config.whole = config.exactly = true;
     config.jobs_max = h->njobs;
     assert_true(keys_complete(&config, fault, sizeof(fault)));
-    run(&config, &result, series, ROOM, NULL);
+    run(&config, &result, series, ROOM, 1, NULL);
     assert_int_equal(result.jobs, JOBS);
     for (size_t i = 0; i < JOBS; i++)
         expect_near(series[i], turnarounds[i], 0.01);
     history_destroy(h);
 }
 
+/* A signal while the copy is there, as by Ctrl-C: it ends esim, and the copy goes. */
+static void test_signals(void **state)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct bed *bed = *state;
+    char place[] = "/tmp/test_history.XXXXXX";
+
+    put_all(bed);
+    assert_non_null(mkdtemp(place));
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        pid_t pid = fork();
+        int status;
+        if (pid == 0) {
+            struct snapshot snapshot;
+            signal(signals[i], SIG_DFL); /* nohup and shells have others ignore some */
+            if (setenv("TMPDIR", place, 1) == 0 && snapshot_take(&snapshot, bed->path, fault, sizeof(fault)) &&
+                rmdir(place) != 0) /* it is there */
+                raise(signals[i]);
+            _exit(1);
+        }
+        assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+    }
+    assert_int_equal(rmdir(place), 0); /* it is empty */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_signals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_window, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_replay, setup, teardown),

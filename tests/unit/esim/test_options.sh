@@ -42,7 +42,7 @@ says 0 '"utilisation":0.738' --trace "$trace" --cpus 8 --json
 
 # one with fields that are not known, and with room for all of its jobs: each then takes its own time
 days=${srcdir:-..}/tests/unit/esim/traces/days.swf
-mean=$(awk '!/^;/ && $4 >= 0 { sum += $4; n++ } END { printf "%.6g", sum / n }' "$days")
+mean=$(awk '!/^;/ && $4 >= 0 { sum += $4; n++ } END { printf "%.12g", sum / n }' "$days")
 says 0 'On 16 hosts with 64 processors.' --trace "$days"
 says 0 'esim: 5 jobs were left out: their run time or processors are not known' --trace "$days"
 says 0 '"jobs":105,"warmup":0,"refused":0,"unknown":5,"bad_lines":0,' --trace "$days" --json
@@ -94,6 +94,13 @@ for option in 'load 0x10' 'load inf' 'load nan' 'jobs 0x10' 'speeds 0x8' 'speeds
     says 2 "${option%% *}: '${option#* }' cannot be understood" "--${option%% *}" "${option#* }" --hosts 4
 done
 says 2 'want KEY=A,B' --sweep load=0x1..0x7 "${jobs[@]}"
+# .. and have the unit of their key, or none
+for option in 'hosts 400%' 'hosts 4s' 'jobs 3s' 'seed 5s' 'load 2s' 'share 1s' 'precision 1s' 'mean-service 4%' 'load 50%%'; do
+    says 2 "${option%% *}: '${option#* }' cannot be understood" "--${option%% *}" "${option#* }" --hosts 4
+done
+says 2 "hosts: '400%' cannot be understood" --sweep hosts=400%..800%:2 "${jobs[@]}"
+says 0 'load=50% ' --compare load=50%,0.5 --mean-service 4s "${jobs[@]}"
+says 0 'procs [1,4] ' --model shared --share 50% --period 1s "${jobs[@]}"
 says 0 'load=1e-1 ' --compare load=1e-1,+.5 "${jobs[@]}"
 
 # speeds: by commas, or by spaces where commas separate values
@@ -186,7 +193,7 @@ says 0 'not steady, it depends on the length of the run: compare LOAD OUT' --hos
 printf '; MaxProcs: 1\n' >"$dir/two.swf"
 printf '%s -1 %s 1 -1 -1 1 -1 -1 1 1 1 -1 1 -1 -1 -1\n' '1 0' 100 '2 50' 10 >>"$dir/two.swf"
 head -n 2 "$dir/two.swf" >"$dir/one.swf"
-says 0 "speeds=0.5: jobs take $mean +- " --trace "$days" --hosts 64 --cpus 16 --compare speeds=1,0.5
+says 0 "speeds=0.5: jobs take $(printf %.3f "$mean") +- " --trace "$days" --hosts 64 --cpus 16 --compare speeds=1,0.5
 says 0 's more (+100.0 %) than with speeds=1: the difference is real, as far as so few jobs can say' \
     --trace "$days" --hosts 64 --cpus 16 --compare speeds=1,0.5
 says 0 'speeds=0.5: jobs take 100.000 +- - s more (+100.0 %) than with speeds=1: too few jobs to say' \
@@ -333,6 +340,10 @@ done | sort -k4,4nr >"$dir/nothing.swf"
 says 0 '"stretch":2.0,' --hosts 4 --trace "$dir/nothing.swf" --json
 says 0 '' --hosts 4 --trace "$dir/nothing.swf" --records "$dir/records"
 expect 'its stretch is null' 0 '"turnaround":30.000,"wait":30.000,"stretch":null,' cat "$dir/records"
+
+# years, to the millisecond
+printf '; MaxProcs: 4\n1 0 -1 12345678.125 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n' >"$dir/years.swf"
+says 0 '"turnaround":12345678.125,' --trace "$dir/years.swf" --json
 
 # periods without end
 printf '; MaxProcs: 4\n1 0 -1 1000000000000 4 500000000000 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n' >"$dir/periods.swf"

@@ -143,7 +143,7 @@ static void test_there_and_back(void **state)
     assert_true(world_run(world, ROOM));
     world_destroy(world);
     service_estimate(jobs, ROOM);
-    run(&config, &result, series, ROOM, NULL);
+    run(&config, &result, series, ROOM, 1, NULL);
     assert_int_equal(result.jobs, ROOM);
     for (int i = 0; i < ROOM; i++) {
         was[i] = (double)(jobs[i].ended_ms - jobs[i].submitted_ms) / 1000;

@@ -34,7 +34,7 @@ static struct result simulate(const char *path)
     assert_true(keys_set(&config, "trace", path, fault, sizeof(fault)));
     if (!keys_complete(&config, fault, sizeof(fault)))
         return result;
-    run(&config, &result, NULL, 0, NULL);
+    run(&config, &result, NULL, 0, 1, NULL);
     snprintf(fault, sizeof(fault), "%s", result.fault);
     return result;
 }
@@ -269,6 +269,38 @@ static void test_order(void **state)
     assert_int_equal(simulate(path).jobs, 7);
 }
 
+/* Far more than run, so that most are kept from the core; some follow others, also such as are too large. */
+static void test_followers_of_many(void **state)
+{
+    enum { JOBS = 600 };
+    const char *path = FILE_OF("many", HEAD);
+    double turnarounds[2][JOBS] = {{0}};
+    FILE *out = fopen(path, "a");
+
+    (void)state;
+    assert_non_null(out);
+    for (int i = 1; i <= JOBS; i++) {
+        const int procs = i % 11 == 0 ? 65 : i * 7 % 64 + 1, preceding = i > 300 && i % 5 == 0 ? i - 280 : -1;
+        fprintf(out, "%d %d -1 %d %d -1 -1 %d -1 -1 1 1 1 -1 1 -1 %d %d\n", i, i, 50 + i * 13 % 100, procs, procs,
+                preceding, i % 3 - 1);
+    }
+    fclose(out);
+    for (int every = 0; every < 2; every++) {
+        struct config config;
+        struct result result = {.done = false};
+        keys_default(&config);
+        assert_true(keys_set(&config, "trace", path, fault, sizeof(fault)));
+        config.world.every_job = every == 1;
+        assert_true(keys_complete(&config, fault, sizeof(fault)));
+        run(&config, &result, turnarounds[every], JOBS, 1, NULL);
+        assert_true(result.done);
+        assert_int_equal(result.refused, JOBS / 11);
+        assert_int_equal(result.jobs, JOBS - JOBS / 11);
+        assert_int_equal(result.trace.following, 60);
+    }
+    assert_memory_equal(turnarounds[0], turnarounds[1], sizeof(turnarounds[0]));
+}
+
 /* Half of a trace would look like an answer. */
 static void test_damaged(void **state)
 {
@@ -379,7 +411,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),  cmocka_unit_test(test_parts), cmocka_unit_test(test_traces),
         cmocka_unit_test(test_bytes),  cmocka_unit_test(test_order), cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_header), cmocka_unit_test(test_time),
+        cmocka_unit_test(test_header), cmocka_unit_test(test_time),  cmocka_unit_test(test_followers_of_many),
     };
 
     snprintf(dir, sizeof(dir), "/tmp/test_swf.XXXXXX");

@@ -21,7 +21,7 @@ enum { NOW_MS = 1234567 };
 /* What the CA was asked for, what it answers, and the lines of the log. */
 static struct {
     char asked[400], said[1600];
-    int code;
+    int result;
     const char *why;
 } f;
 
@@ -31,8 +31,8 @@ static struct ca ca;
 
 static int answer(char **certificate, struct err *err)
 {
-    if (f.code < 0)
-        return err_set(err, f.code, "%s", f.why);
+    if (f.result < 0)
+        return err_set(err, f.result, "%s", f.why);
     *certificate = strdup("CERTIFICATE");
     return 0;
 }
@@ -156,13 +156,13 @@ static void each_request_reaches_the_ca_as_it_is(void **state)
     issued(WIRE_sign_renew, "renew OLD PROOF REQUEST", "notice host=ws2 certificate 0A signed, to follow an older one");
 }
 
-static void refused(enum wire_type type, const char *host, int code, const char *why, const char *word,
+static void refused(enum wire_type type, const char *host, int result, const char *why, const char *word,
                     const char *said)
 {
     struct wire_message request = request_of(type, host);
     struct sign_answer got;
     begin(NULL);
-    f.code = code;
+    f.result = result;
     f.why = why;
     sign(&ca, &request, NOW_MS, &got);
     assert_int_equal(got.message.type, WIRE_error);
@@ -205,7 +205,7 @@ static void a_long_name_is_cut(void **state)
     (void)state;
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
-    f.code = -EINVAL;
+    f.result = -EINVAL;
     f.why = "no";
     request = request_of(WIRE_sign_join, name);
     sign(&ca, &request, NOW_MS, &got);

@@ -85,13 +85,27 @@ static int by_epoll_pwait(void)
     return result == 1 ? (int)got.data.u64 : result;
 }
 
+/* A C library of before 2.35 does not have it. */
+int epoll_pwait2(int, struct epoll_event *, int, const struct timespec *, const sigset_t *) __attribute__((weak));
+
+static int by_epoll_pwait2(void)
+{
+    struct epoll_event got = {.events = 0};
+    int result = epoll_pwait2 ? epoll_pwait2(epoll, &got, 1, &at_once, mask) : by_epoll_pwait();
+    return result == 1 ? (int)got.data.u64 : result;
+}
+
 static const struct {
     const char *name;
     yield_poll *poll;
     bool masks, told; /* of signals */
-} ways[] = {{"poll", by_poll, false, false},     {"ppoll", by_ppoll, true, true},
-            {"select", by_select, false, false}, {"pselect", by_pselect, true, true},
-            {"epoll", by_epoll, false, false},   {"epoll_pwait", by_epoll_pwait, true, false}};
+} ways[] = {{"poll", by_poll, false, false},
+            {"ppoll", by_ppoll, true, true},
+            {"select", by_select, false, false},
+            {"pselect", by_pselect, true, true},
+            {"epoll", by_epoll, false, false},
+            {"epoll_pwait", by_epoll_pwait, true, false},
+            {"epoll_pwait2", by_epoll_pwait2, true, false}};
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 yield_poll *yield_poll_of(const char *name, int of)

@@ -21,6 +21,7 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,8 +35,9 @@ static char self[4096], library[4200], fakes[4200], slow_clock[4200];
 bool yield_clock_is_slow;
 
 const char *const yield_waiting[YIELD_WAITING] = {
-    "poll", "ppoll",   "select",     "pselect",    "epoll",     "epoll_pwait", "yield",     "opal",     "opal-tcp",
-    "ucp",  "ucp-tcp", "poll-yield", "opal-yield", "ucp-yield", "poll-two",    "turns-two", "epoll-two"};
+    "poll",       "ppoll",     "select",   "pselect",   "epoll",     "epoll_pwait", "epoll_pwait2",
+    "thrd_yield", "yield",     "opal",     "opal-tcp",  "ucp",       "ucp-tcp",     "poll-yield",
+    "opal-yield", "ucp-yield", "poll-two", "turns-two", "epoll-two", "poll-call"};
 
 /* ---- the program ---- */
 
@@ -66,6 +68,8 @@ static void say(const char *what, long result)
     printf("%s %ld %d\n", what, result, result < 0 ? errno : 0);
 }
 
+/* A system call, which takes longer than WAIT_GAP_NS on some machines, and counts as work between two rounds then. */
+enum { BETWEEN_LOOKS = 512 };
 static int64_t used_ms(void)
 {
     struct timespec used;
@@ -168,7 +172,7 @@ static void wait_by(const char *how)
     if (strcmp(how, "opal-tcp-busy") == 0 && write(ends[1], "y", 1) != 1)
         exit(94);
     getrusage(RUSAGE_SELF, &before);
-    for (unsigned i = 0; i % 64 || used_ms() < YIELD_ROUNDS_MS;
+    for (unsigned i = 0; i % BETWEEN_LOOKS || used_ms() < YIELD_ROUNDS_MS;
          i++) { /* between two rounds there is as little as can be */
         if (strncmp(how, "opal", 4) == 0)
             opal();
@@ -176,6 +180,8 @@ static void wait_by(const char *how)
             (void)ucp();
         else if (strcmp(how, "yield") == 0)
             sched_yield();
+        else if (strcmp(how, "thrd_yield") == 0)
+            thrd_yield();
         else if (by)
             (void)by();
         else if (strncmp(how, "turns", 5) == 0) {
@@ -187,6 +193,8 @@ static void wait_by(const char *how)
             poll(&asked[i % things], 1, 0);
         if (yields)
             sched_yield();
+        if (strcmp(how, "poll-call") == 0)
+            (void)getppid();
         if (strcmp(how, "poll-work") == 0) /* who reads the clock works, where that is slow */
             for (int64_t work = now_ns() + 5000; now_ns() < work;)
                 ;
@@ -201,9 +209,48 @@ static void yields(void)
     void (*opal)(void) = (void (*)(void))(uintptr_t)find("fake_call_opal");
     const unsigned *rounds = find("fake_rounds"), *yielded = find("fake_yields");
     while (used_ms() < YIELD_ROUNDS_MS)
-        for (int i = 0; i < 64; i++)
+        for (int i = 0; i < BETWEEN_LOOKS; i++)
             opal();
     printf("%u %u\n", *rounds / (*yielded + 1), YIELD_ROUNDS_MS * 1000 / (*yielded + 1));
+}
+
+static void wait_by_ucp(int64_t ns)
+{
+    unsigned (*ucp)(void) = (unsigned (*)(void))(uintptr_t)find("fake_call_ucp");
+    unsigned *result = find("fake_result");
+    int64_t end = now_ns() + ns;
+    *result = 0;
+    while (now_ns() < end)
+        for (int i = 0; i < 16; i++)
+            (void)ucp();
+    *result = 1;
+    (void)ucp();
+}
+
+static long sleeps(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return used.ru_nvcsw;
+}
+
+/* Brief waits of MPICH, two by two: has it ever slept in the first one, and made way in place of that in the other? A
+ * machine that is busy makes most of them longer. */
+static void awake(void)
+{
+    enum { PAIRS = 2000, BRIEF_NS = 50000 };
+    const unsigned *yielded = find("fake_yields");
+    bool both = false;
+    for (int i = 0; i < PAIRS && !both; i++) {
+        long before = sleeps(), first;
+        unsigned ways;
+        wait_by_ucp(BRIEF_NS);
+        first = sleeps();
+        ways = *yielded;
+        wait_by_ucp(BRIEF_NS);
+        both = first > before && sleeps() == first && *yielded - ways > 10;
+    }
+    printf("%d\n", both);
 }
 
 static int by_size(const void *a, const void *b)
@@ -346,6 +393,8 @@ int yield_program(const char *what)
         calls();
     else if (strcmp(what, "yields") == 0)
         yields();
+    else if (strcmp(what, "awake") == 0)
+        awake();
     else if (strcmp(what, "polls") == 0)
         yield_polls(ends);
     else if (strncmp(what, "answers", 7) == 0)
@@ -378,7 +427,7 @@ int yield_own_clock(void **state)
 static void preload(const char *what)
 {
     char list[13000];
-    bool yields = strcmp(what, "yields") == 0; /* and says so */
+    bool yields = strcmp(what, "yields") == 0 || strcmp(what, "awake") == 0; /* and says so */
     snprintf(list, sizeof(list), "%s%s%s%s%s", library, yields ? ":" : "", yields ? fakes : "",
              yield_clock_is_slow ? ":" : "", yield_clock_is_slow ? slow_clock : "");
     setenv("LD_PRELOAD", list, 1);

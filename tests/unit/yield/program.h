@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { YIELD_SLEPT = 20, YIELD_ROUNDS_MS = 100, YIELD_WAITING = 17 };
+enum { YIELD_SLEPT = 20, YIELD_ROUNDS_MS = 100, YIELD_WAITING = 20 };
 
 /* Words of those who wait for YIELD_ROUNDS_MS of CPU time; they print how often they slept. */
 extern const char *const yield_waiting[YIELD_WAITING];

@@ -34,7 +34,8 @@ static void test_polls_mean_the_same(void **state)
                                          "\nselect: nothing 0, signals 0, something 100, cancelled 1\n",
                                          "\npselect: nothing 0, signals 0, something 100, cancelled 1\n",
                                          "\nepoll: nothing 0, signals 0, something 17, cancelled 1\n",
-                                         "\nepoll_pwait: nothing 0, signals 0, something 17, cancelled 1\n"};
+                                         "\nepoll_pwait: nothing 0, signals 0, something 17, cancelled 1\n",
+                                         "\nepoll_pwait2: nothing 0, signals 0, something 17, cancelled 1\n"};
     (void)state;
     for (int with = 0; with < 2; with++) {
         char text[4096];
@@ -76,6 +77,13 @@ static void test_who_works_does_not_sleep(void **state)
         if (slept > YIELD_SLEPT / 2)
             fail_msg("%s slept %ld times", working[i], slept);
     }
+}
+
+static void test_after_a_brief_sleep_it_stays_awake(void **state)
+{
+    (void)state;
+    assert_int_equal(yield_number_of("awake", true, NULL, NULL), 1);
+    assert_int_equal(yield_number_of("awake", true, "ELMER_POLL_SLEEP", "0"), 0);
 }
 
 /* A sleep may last 10 ms, but what comes meanwhile ends it. */
@@ -150,6 +158,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_who_waits_sleeps),
         cmocka_unit_test(test_and_does_not_without),
         cmocka_unit_test(test_who_works_does_not_sleep),
+        cmocka_unit_test(test_after_a_brief_sleep_it_stays_awake),
         cmocka_unit_test(test_data_wakes_at_once),
         cmocka_unit_test(test_mpich_ends),
         cmocka_unit_test(test_mpich_is_told_of_an_exit),

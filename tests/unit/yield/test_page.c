@@ -75,7 +75,8 @@ static void test_a_wait_makes_way(void **state)
         assert_int_equal(sscanf(text, "%u %u", &rounds, &us), 2);
         if (cases[i].crowded ? rounds > 2 : rounds < (yield_clock_is_slow ? 3 : 5))
             fail_msg("it yields each %u rounds, %u us", rounds, us);
-        assert_in_range(us, 0, 1000);
+        if (us > 1000)
+            fail_msg("case %zu: it yields each %u us, %u rounds", i, us, rounds);
         drop_page(page);
     }
 }

@@ -26,16 +26,16 @@ static void test_exits(void **state)
     fixture_run(&f, job);
     assert_int_equal(core_job(f.core, job)->exit_status, -1);
     fixture_exited(&f, job, 1, 3, 5, 0);
-    assert_int_equal(fixture_count(&f, ACTION_TAKEN), 1);
+    assert_int_equal(fixture_count(&f, ACTION_ACKNOWLEDGE), 1);
     assert_int_equal(fixture_count(&f, ACTION_PERSIST), 1);
-    assert_int_equal(fixture_find(&f, ACTION_TAKEN, 1)->rank, 3);
+    assert_int_equal(fixture_find(&f, ACTION_ACKNOWLEDGE, 1)->rank, 3);
     fixture_exited(&f, job, 1, 3, 6, 0); /* again, and differently: taken, but the first counts */
-    assert_int_equal(fixture_count(&f, ACTION_TAKEN), 1);
+    assert_int_equal(fixture_count(&f, ACTION_ACKNOWLEDGE), 1);
     assert_int_equal(fixture_count(&f, ACTION_PERSIST), 0);
     assert_int_equal(core_job(f.core, job)->exit_status, 5);
     fixture_exited(&f, job, 1, 0, 9, 0); /* rank 0 is not on ws2 */
     fixture_exited(&f, job, 1, 4, 9, 0); /* nobody is rank 4 */
-    assert_int_equal(fixture_count(&f, ACTION_TAKEN), 1);
+    assert_int_equal(fixture_count(&f, ACTION_ACKNOWLEDGE), 1);
     assert_int_equal(core_job(f.core, job)->exits, 1);
     fixture_exited(&f, job, 0, 0, 0, 0);
     fixture_exited(&f, job, 0, 1, -1, 15);
@@ -50,11 +50,11 @@ static void test_exits(void **state)
     assert_int_equal(core_job(f.core, job)->reason, REASON_EXITED);
     assert_non_null(core_job(f.core, job)->processors);
     fixture_exited(&f, job, 1, 2, 0, 0); /* past */
-    assert_int_equal(fixture_count(&f, ACTION_TAKEN), 1);
+    assert_int_equal(fixture_count(&f, ACTION_ACKNOWLEDGE), 1);
     core_forget(f.core, job);
     assert_null(core_job(f.core, job));
     fixture_exited(&f, job, 1, 2, 0, 0); /* unknown */
-    assert_int_equal(fixture_count(&f, ACTION_TAKEN), 1);
+    assert_int_equal(fixture_count(&f, ACTION_ACKNOWLEDGE), 1);
     fixture_fini(&f);
 }
 

@@ -64,7 +64,7 @@ static void test_exited_before_start(void **state)
     fixture_init(&f, ALLOCATOR_V1, 3, one_each, 3, true);
     job = fixture_submit(&f, 2, both, 2, false);
     assert_int_equal(fixture_exited(&f, job, 0, 0, 0, 0), 0);
-    assert_int_equal(fixture_count(&f, ACTION_TAKEN), 1); /* it need not be said again */
+    assert_int_equal(fixture_count(&f, ACTION_ACKNOWLEDGE), 1); /* it need not be said again */
     assert_int_equal(fixture_state(&f, job), JOB_STARTING);
     assert_int_equal(core_job(f.core, job)->exits, 0);
     fixture_run(&f, job);

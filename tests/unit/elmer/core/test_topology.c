@@ -214,23 +214,23 @@ static size_t save(struct fixture *f, struct saved *all)
 }
 
 /* Which meshes find a place: for each dimension whether a job of that many processors starts at once. */
-static unsigned placeable(enum core_allocator allocator, struct saved *all, size_t count, int order)
+static unsigned placeable(int nhosts, enum core_allocator allocator, struct saved *all, size_t count, int order)
 {
     unsigned which = 0;
 
-    for (int k = 0; k <= 4; k++) {
+    for (int k = 0; 1 << k <= nhosts; k++) {
         struct fixture f;
         uint64_t job;
-        fixture_init(&f, allocator, 1, NULL, HOSTS, false);
+        fixture_init(&f, allocator, 1, NULL, nhosts, false);
         for (size_t i = 0; i < count; i++) {
             struct core_job again = all[i].job;
             again.processors = all[i].processors;
             again.exited = all[i].exited;
             assert_int_equal(core_restore_job(f.core, &again, f.now_ms), 0);
         }
-        for (int h = 0; h < HOSTS; h++) {
+        for (int h = 0; h < nhosts; h++) {
             struct core_holding holdings[HOSTS];
-            int n = 0, host = order ? HOSTS - 1 - h : h;
+            int n = 0, host = order ? nhosts - 1 - h : h;
             for (size_t i = 0; i < count; i++)
                 for (uint32_t r = 0; r < all[i].job.nprocs; r++)
                     if (all[i].processors[r].host == host)
@@ -244,17 +244,23 @@ static unsigned placeable(enum core_allocator allocator, struct saved *all, size
     return which;
 }
 
-/* As the core itself sees it, without a step. */
-static unsigned placeable_now(struct fixture *f, struct saved *all, size_t count, enum core_allocator allocator)
+/* After a restart, whichever host comes first. */
+static unsigned placeable_again(struct saved *all, size_t count, enum core_allocator allocator)
 {
-    unsigned restarted = placeable(allocator, all, count, 0);
+    unsigned restarted = placeable(HOSTS, allocator, all, count, 0);
 
-    (void)f;
-    assert_int_equal(placeable(allocator, all, count, 1), restarted);
+    assert_int_equal(placeable(HOSTS, allocator, all, count, 1), restarted);
     return restarted;
 }
 
-static void walk(enum core_allocator allocator, uint64_t seed)
+static void set_allocator(struct fixture *f, int allocator)
+{
+    assert_int_equal(
+        fixture_step(f, (struct event){.type = EVENT_SET, .host = -1, .u.set = {SETTING_ALLOCATOR, allocator}}), 0);
+}
+
+/* mixed: now and then v1 is in force for a time. */
+static void walk(enum core_allocator allocator, uint64_t seed, bool mixed)
 {
     static struct saved all[JOBS];
     uint64_t random = seed, running[HOSTS], job;
@@ -262,18 +268,22 @@ static void walk(enum core_allocator allocator, uint64_t seed)
     struct fixture f;
 
     begin(&f, allocator, HOSTS);
-    for (int step = 0; step < 60; step++) {
-        if (n > 0 && draw(&random, 2) == 0) {
+    for (int step = 0; step < (mixed ? 200 : 60); step++) {
+        bool other = mixed && step % 20 < 6;
+        if (mixed)
+            set_allocator(&f, other ? ALLOCATOR_V1 : SETTING_UNSET);
+        if (n > 0 && draw(&random, mixed ? 3 : 2) == 0) {
             size_t i = draw(&random, (uint32_t)n);
             end(&f, running[i]);
             running[i] = running[--n];
         } else {
-            uint32_t rows = 1 + draw(&random, 4), columns = 1 + draw(&random, 4);
+            uint32_t rows = 1 + draw(&random, other ? 1 : 4); /* what v1 finds is a short row more often by chance */
+            uint32_t columns = 1 + draw(&random, other ? 3 : 4);
             unsigned before;
             count = save(&f, all);
-            before = step % 6 == 0 ? placeable_now(&f, all, count, allocator) : 0;
+            before = step % 6 == 0 ? placeable_again(all, count, allocator) : 0;
             job = accepted(&f, rows, columns);
-            if (step % 6 == 0) { /* the core that was not restarted has decided the same */
+            if (step % 6 == 0 && !other) { /* the core that was not restarted has decided the same */
                 int k = (rows > 2 ? 2 : rows > 1) + (columns > 2 ? 2 : columns > 1);
                 assert_int_equal(fixture_state(&f, job) == JOB_STARTING, before >> k & 1);
             }
@@ -287,6 +297,8 @@ static void walk(enum core_allocator allocator, uint64_t seed)
     }
     while (n > 0)
         end(&f, running[--n]);
+    if (mixed)
+        set_allocator(&f, SETTING_UNSET);
     job = accepted(&f, 4, 4);
     assert_int_equal(fixture_state(&f, job), JOB_STARTING);
     fixture_fini(&f);
@@ -296,8 +308,12 @@ static void test_walks(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 6; seed++) {
-        walk(ALLOCATOR_CUBE_FL, seed);
-        walk(ALLOCATOR_CUBE_AFL, seed);
+        walk(ALLOCATOR_CUBE_FL, seed, false);
+        walk(ALLOCATOR_CUBE_AFL, seed, false);
+    }
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        walk(ALLOCATOR_CUBE_FL, seed, true);
+        walk(ALLOCATOR_CUBE_AFL, seed, true);
     }
 }
 
@@ -323,6 +339,36 @@ static void test_beside_others(void **state)
     fixture_fini(&f);
 }
 
+/* The processors that v1 has found happen to be a mesh, across the border of a leftover of the first job: no cluster of
+ * the cube as long as that is there, and then one, with the leftover that is its own. */
+static void test_mesh_by_chance(void **state)
+{
+    static struct saved all[JOBS];
+    struct fixture f;
+    uint64_t first, chance, job;
+    size_t count;
+
+    (void)state;
+    begin(&f, ALLOCATOR_CUBE_FL, 8);
+    first = accepted(&f, 1, 5);
+    expect_hosts(&f, first, "0 1 3 2 6");
+    set_allocator(&f, ALLOCATOR_V1);
+    chance = accepted(&f, 1, 3);
+    expect_hosts(&f, chance, "4 5 7");
+    set_allocator(&f, SETTING_UNSET);
+    fixture_run(&f, first);
+    fixture_run(&f, chance);
+    end(&f, first);
+    fixture_run(&f, accepted(&f, 2, 2));
+    count = save(&f, all);
+    job = accepted(&f, 1, 1);
+    assert_int_equal(fixture_state(&f, job), JOB_QUEUED);
+    assert_int_equal(placeable(8, ALLOCATOR_CUBE_FL, all, count, 0), 0);
+    end(&f, chance);
+    expect_hosts(&f, job, "4");
+    fixture_fini(&f);
+}
+
 /* A host that is given up takes its job along, and its place in the cube. */
 static void test_host_lost(void **state)
 {
@@ -342,12 +388,45 @@ static void test_host_lost(void **state)
     fixture_fini(&f);
 }
 
+/* A host that comes back with another CPU offers it at once, and the job on the old one is in the cube until the host
+ * says that it is empty: as many processors are offered as nodes are in no mesh, and they are not the same. */
+static void test_other_cpu(void **state)
+{
+    static const int cpus[] = {1};
+    struct core_holding holding;
+    struct event up = {.type = EVENT_HOST_UP, .host = 0, .u.up = {.cpus = cpus, .ncpus = 1}};
+    struct fixture f;
+    uint64_t jobs[3], waiting;
+
+    (void)state;
+    begin(&f, ALLOCATOR_CUBE_FL, 4);
+    for (int i = 0; i < 3; i++) {
+        jobs[i] = accepted(&f, 1, 1);
+        fixture_run(&f, jobs[i]);
+    }
+    assert_int_equal(fixture_step(&f, (struct event){.type = EVENT_DRAIN, .host = 3}), 0);
+    waiting = accepted(&f, 1, 1);
+    holding = (struct core_holding){jobs[0], core_job(f.core, jobs[0])->attempt};
+    up.u.up.holdings = &holding;
+    up.u.up.nholdings = 1;
+    assert_int_equal(fixture_step(&f, up), 0);
+    assert_int_equal(fixture_state(&f, jobs[0]), JOB_ENDING);
+    assert_int_equal(fixture_state(&f, waiting), JOB_QUEUED);
+    fixture_empty(&f, jobs[0]);
+    assert_int_equal(fixture_state(&f, waiting), JOB_STARTING);
+    expect_hosts(&f, waiting, "0");
+    assert_int_equal(core_job(f.core, waiting)->processors[0].cpu, 1);
+    fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranks),         cmocka_unit_test(test_free_list_leaves), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_supply),        cmocka_unit_test(test_options),          cmocka_unit_test(test_walks),
-        cmocka_unit_test(test_beside_others), cmocka_unit_test(test_host_lost),
+        cmocka_unit_test(test_ranks),          cmocka_unit_test(test_free_list_leaves),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_supply),
+        cmocka_unit_test(test_options),        cmocka_unit_test(test_walks),
+        cmocka_unit_test(test_beside_others),  cmocka_unit_test(test_host_lost),
+        cmocka_unit_test(test_mesh_by_chance), cmocka_unit_test(test_other_cpu),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

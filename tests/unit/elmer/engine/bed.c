@@ -77,13 +77,13 @@ static void on_signal(int host, uint64_t job, uint32_t attempt, int number, void
     note("signal %s %" PRIu64 ".%" PRIu32 " %d", name(host), job, attempt, number);
 }
 
-static void on_launch(struct engine_job *job, void *data)
+static void on_launch(const struct engine_job *job, void *data)
 {
     assert_ptr_equal(data, &bed);
     note("launch %" PRIu64, job->id);
 }
 
-static void on_stop(struct engine_job *job, void *data)
+static void on_stop(const struct engine_job *job, void *data)
 {
     assert_ptr_equal(data, &bed);
     note("stop %" PRIu64, job->id);
@@ -105,7 +105,7 @@ static bool on_failed(uint64_t number, bool accepted, const char *text, void *da
     return bed.submission;
 }
 
-static void on_ended(struct engine_job *job, void *data)
+static void on_ended(const struct engine_job *job, void *data)
 {
     assert_ptr_equal(data, &bed);
     assert_true(engine_job_settled(bed.engine, job));
@@ -212,7 +212,7 @@ void bed_up(int host, int ncpus, const struct core_holding *holdings, int nholdi
     engine_event(bed.engine, &event);
 }
 
-struct engine_job *bed_submit(uint64_t number, uint32_t nprocs, bool requeue)
+const struct engine_job *bed_submit(uint64_t number, uint32_t nprocs, bool requeue)
 {
     static const char *command[] = {"/bin/true"}, *environment[] = {"PASSWORD=sesame"};
     char token[30];
@@ -243,7 +243,7 @@ struct engine_job *bed_submit(uint64_t number, uint32_t nprocs, bool requeue)
     assert_int_equal(wire_decode(json, size, WIRE_MINOR, &taken, &bed.err), 0);
     free(json);
     uint64_t id = core_next_id(engine_core(bed.engine));
-    struct engine_job *job = engine_submit(bed.engine, &event, "alice", &taken);
+    const struct engine_job *job = engine_submit(bed.engine, &event, "alice", &taken);
     assert_null(taken.memory); /* taken over */
     if (job)
         assert_int_equal(job->id, id);
@@ -264,9 +264,9 @@ void bed_exited(uint64_t job, int status)
     engine_event(bed.engine, &event);
 }
 
-struct engine_job *bed_running(uint64_t number)
+const struct engine_job *bed_running(uint64_t number)
 {
-    struct engine_job *job = bed_submit(number, 1, false);
+    const struct engine_job *job = bed_submit(number, 1, false);
     assert_non_null(job);
     bed_event(EVENT_OPENED, 0, job->id, 1, 0);
     bed_event(EVENT_LAUNCHED, 0, job->id, 1, 0);

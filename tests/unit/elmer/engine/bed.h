@@ -38,11 +38,11 @@ void bed_forget_log(void);
 void bed_up(int host, int ncpus, const struct core_holding *holdings, int nholdings);
 /* Request number, of user 5; job ids count from 1. Each has a token "t" and its number, and
  * PASSWORD=sesame as its environment, f00d as its ticket. */
-struct engine_job *bed_submit(uint64_t number, uint32_t nprocs, bool requeue);
+const struct engine_job *bed_submit(uint64_t number, uint32_t nprocs, bool requeue);
 void bed_event(enum event_type type, uint64_t number, uint64_t job, uint32_t attempt, int host);
 void bed_exited(uint64_t job, int status);
 /* Submitted, opened and launched on ws1, and on disk; the log is empty. */
-struct engine_job *bed_running(uint64_t number);
+const struct engine_job *bed_running(uint64_t number);
 enum job_state bed_state(uint64_t job);
 
 #endif

@@ -40,7 +40,7 @@ static void test_kill_waits(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct engine_job *job = bed_running(1);
+    const struct engine_job *job = bed_running(1);
     bed_event(EVENT_KILL, 2, 1, 0, 0);
     assert_true(bed_told("end ws1 1.1"));
     bed_forget_log();
@@ -79,7 +79,7 @@ static void test_kill_and_submission(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct engine_job *job = bed_submit(1, 1, false);
+    const struct engine_job *job = bed_submit(1, 1, false);
     bed.submission = false;
     bed_event(EVENT_KILL, 2, 1, 0, 0);
     fake_store_fail("disk full");
@@ -89,12 +89,37 @@ static void test_kill_and_submission(void **state)
     assert_true(job->refused);
 }
 
+/* While the store fails ends go on, so that an attempt can be over, and the next one placed, before the first was
+ * launched: that is launched when its own hosts have opened. */
+static void test_launch_of_before(void **state)
+{
+    (void)state;
+    bed_begin(1);
+    bed_submit(1, 1, true);
+    fake_store_commit();
+    assert_true(bed_told("open ws1 1.1"));
+    bed_event(EVENT_OPENED, 0, 1, 1, 0);
+    fake_store_fail("disk full");
+    bed_event(EVENT_EMPTY, 0, 1, 1, 0); /* its supervisor was killed */
+    assert_true(bed_told("end ws1 1.1"));
+    bed_event(EVENT_EMPTY, 0, 1, 1, 0); /* as it was asked to */
+    assert_int_equal(bed_state(1), JOB_STARTING);
+    bed_forget_log();
+    fake_store_fail(NULL);
+    fake_store_commit();
+    assert_true(bed_told("open ws1 1.2"));
+    assert_false(bed_told("launch"));
+    bed_event(EVENT_OPENED, 0, 1, 2, 0);
+    fake_store_commit();
+    assert_true(bed_told("launch 1"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_end_waits),         TEST(test_end_of_exited),       TEST(test_kill_waits),
-        TEST(test_end_while_failing), TEST(test_kill_and_submission),
+        TEST(test_end_while_failing), TEST(test_kill_and_submission), TEST(test_launch_of_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

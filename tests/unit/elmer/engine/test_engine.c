@@ -23,7 +23,7 @@ static void test_commit(void **state)
     (void)state;
     bed_begin(1);
     size_t before = fake_store.nputs;
-    struct engine_job *job = bed_submit(11, 1, false);
+    const struct engine_job *job = bed_submit(11, 1, false);
     bed_expect("order ws1"); /* follows from facts: at once */
     assert_true(fake_store.nputs > before);
     assert_int_equal(fake_store.wanted, fake_store.nputs); /* somebody waits */
@@ -98,7 +98,7 @@ static void test_linger(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct engine_job *job = bed_running(1);
+    const struct engine_job *job = bed_running(1);
     uint64_t wanted = fake_store.wanted;
     bed_exited(1, 0);
     assert_true(bed_told("end ws1 1.1"));
@@ -127,15 +127,15 @@ static void test_watched(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct engine_job *job = bed_running(1);
-    engine_watch(bed.engine, job);
+    const struct engine_job *job = bed_running(1);
+    engine_watch(bed.engine, job->id);
     bed_exited(1, 0);
     assert_int_not_equal(fake_store.wanted, fake_store.nputs);
     engine_emptied(bed.engine, 0, 1, 1, 1, 1);
     assert_true(fake_store.wanted >= job->put);
     fake_store_commit();
     assert_true(bed_told("ended 1"));
-    engine_unwatch(bed.engine, job);
+    engine_unwatch(bed.engine, job->id);
 }
 
 /* The same when he comes after the end was put. */
@@ -143,13 +143,13 @@ static void test_watched_later(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct engine_job *job = bed_running(1);
+    const struct engine_job *job = bed_running(1);
     bed_exited(1, 0);
     engine_emptied(bed.engine, 0, 1, 1, 1, 1);
     assert_true(fake_store.wanted < job->put);
-    engine_watch(bed.engine, job);
+    engine_watch(bed.engine, job->id);
     assert_int_equal(fake_store.wanted, job->put);
-    engine_unwatch(bed.engine, job);
+    engine_unwatch(bed.engine, job->id);
 }
 
 /* What other rooms let wait is done after what waits already, with what they gave. */
@@ -261,7 +261,7 @@ static void test_submission_refused(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct engine_job *job = bed_submit(1, 1, false);
+    const struct engine_job *job = bed_submit(1, 1, false);
     bed_forget_log();
     fake_store_fail("disk full");
     assert_non_null(strstr(engine_store_failure(bed.engine), "disk full"));
@@ -285,7 +285,7 @@ static void test_queued_submission_refused(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct engine_job *job = bed_submit(1, 1, false);
+    const struct engine_job *job = bed_submit(1, 1, false);
     fake_store_commit();
     assert_non_null(job);
     for (int i = 2; i <= 4; i++)
@@ -304,7 +304,7 @@ static void test_emptied(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct engine_job *job = bed_running(1);
+    const struct engine_job *job = bed_running(1);
     fake_time_skip(3000);
     bed_exited(1, 3);
     assert_true(engine_emptied(bed.engine, 0, 1, 1, 2.5, 4096));
@@ -345,9 +345,9 @@ static void test_history(void **state)
     assert_int_equal(bed_create(), 0); /* no host is up: all are queued */
     engine_begin(bed.engine);
     bed_submit(1, 1, false);
-    struct engine_job *watched = engine_job(bed.engine, 1);
+    const struct engine_job *watched = engine_job(bed.engine, 1);
     bed_event(EVENT_CANCEL, 0, 1, 0, 0);
-    engine_watch(bed.engine, watched);
+    engine_watch(bed.engine, watched->id);
     fake_store_commit();
     for (uint64_t i = 2; i <= JOBS_ENDED_KEPT; i++) {
         end_one(i);
@@ -364,7 +364,7 @@ static void test_history(void **state)
     fake_store_commit(); /* now it counts; but the oldest is watched */
     fake_time_pass(1);
     assert_non_null(engine_job(bed.engine, 1));
-    engine_unwatch(bed.engine, watched);
+    engine_unwatch(bed.engine, watched->id);
     assert_non_null(engine_job(bed.engine, 1)); /* a pointer is good until the next turn */
     fake_time_pass(1);
     assert_null(engine_job(bed.engine, 1));
@@ -385,7 +385,7 @@ static void test_environment(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct engine_job *job = bed_submit(1, 1, true);
+    const struct engine_job *job = bed_submit(1, 1, true);
     assert_true(has_environment(fake_store_last(1)));
     fake_store_commit();
     bed_event(EVENT_HOST_DOWN, 0, 0, 0, 0);
@@ -409,6 +409,33 @@ static void test_environment(void **state)
     assert_int_equal(strlen(fake_store_last(1)->environment_sha256), RECORD_DIGEST_SIZE - 1);
 }
 
+static uint32_t rows_of(uint64_t id)
+{
+    struct record *r = engine_record(bed.engine, engine_job(bed.engine, id));
+    uint32_t rows = r->mesh_rows;
+    record_destroy(r);
+    return rows;
+}
+
+/* Two processors of a cube are a row of two, also of a job that has asked for no mesh, until it has ended. */
+static void test_mesh(void **state)
+{
+    (void)state;
+    bed.settings.core.topology = TOPOLOGY_CUBE;
+    bed.settings.core.allocator = ALLOCATOR_CUBE_AFL;
+    bed.settings.core.levels = 1;
+    bed.names[2] = NULL;
+    assert_int_equal(bed_create(), 0);
+    engine_begin(bed.engine);
+    bed_submit(1, 2, false);
+    bed_submit(2, 1, false);
+    assert_int_equal(rows_of(1), 1);
+    assert_int_equal(rows_of(2), 0);
+    bed_event(EVENT_CANCEL, 3, 1, 0, -1);
+    fake_store_commit();
+    assert_int_equal(rows_of(1), 0);
+}
+
 /* Large submissions of ended jobs do not stay in memory by the thousand. */
 static void test_large_history(void **state)
 {
@@ -422,10 +449,9 @@ static void test_large_history(void **state)
     }
     fake_time_pass(1);
     assert_int_equal(engine_jobs(bed.engine)->nended, 3);
-    struct engine_job *oldest = engine_job(bed.engine, 1);
     bed_submit(4, 1, false);
     ((struct jobs *)(uintptr_t)engine_jobs(bed.engine))->ended_bytes += JOBS_ENDED_BYTES; /* as if it were large */
-    oldest->bytes += JOBS_ENDED_BYTES;
+    jobs_find(engine_jobs(bed.engine), 1)->bytes += JOBS_ENDED_BYTES;
     bed_event(EVENT_HOLD, 0, 4, 0, 0);
     bed_event(EVENT_CANCEL, 0, 4, 0, 0);
     fake_store_commit();
@@ -453,6 +479,7 @@ int main(void)
         TEST(test_emptied),
         TEST(test_history),
         TEST(test_environment),
+        TEST(test_mesh),
         TEST(test_large_history),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,9 +27,9 @@ static void confirm(void)
     engine_event(bed.engine, &event);
 }
 
-static struct engine_job *run(uint64_t number)
+static const struct engine_job *run(uint64_t number)
 {
-    struct engine_job *job = bed_running(number);
+    const struct engine_job *job = bed_running(number);
     confirm();
     bed_forget_log();
     return job;
@@ -47,7 +47,7 @@ static void empty(uint64_t id)
 /* At the time and not before, with the figure in the reason; a job that has ended meanwhile is left alone. */
 static void test_time(void **state)
 {
-    struct engine_job *job;
+    const struct engine_job *job;
 
     (void)state;
     bed.limits.time_limit_ms = 150 * MINUTE;
@@ -73,7 +73,7 @@ static void test_time(void **state)
 /* Waiting and starting do not count, and neither does the attempt before. */
 static void test_what_counts(void **state)
 {
-    struct engine_job *job;
+    const struct engine_job *job;
 
     (void)state;
     bed.limits.time_limit_ms = MINUTE;
@@ -369,6 +369,27 @@ static void test_overdue(void **state)
     assert_int_equal(state_of(1)->reason, REASON_TIME_LIMIT);
 }
 
+/* A notice asks elmer, so it has its minute from then on, and is said to have begun when it did. */
+static void test_notice(void **state)
+{
+    static const char *const here[] = {"ws1"};
+    struct wire_submit *submit;
+
+    (void)state;
+    found_running(MINUTE, true);
+    submit = (struct wire_submit *)(uintptr_t)fake_store.jobs[0]->submit;
+    submit->notice = true;
+    fake_store.jobs[0]->hosts = here;
+    fake_store.jobs[0]->nhosts = 1;
+    restart();
+    fake_time_pass(MINUTE - 1);
+    assert_int_equal(bed_state(1), JOB_RUNNING);
+    fake_time_pass(1);
+    assert_int_equal(bed_state(1), JOB_ENDING);
+    assert_int_equal(state_of(1)->reason, REASON_TIME_LIMIT);
+    assert_int_equal(engine_job(bed.engine, 1)->started_ms, FAKE_WALL_MS - 8 * MINUTE);
+}
+
 /* ---- hosts without link, which may have its result ---- */
 
 static void test_result_awaited(void **state)
@@ -445,7 +466,7 @@ int main(void)
         TEST(test_cpu_lie),       TEST(test_warning),     TEST(test_warning_later), TEST(test_signal),
         TEST(test_cpu_warning),   TEST(test_cpu_jump),    TEST(test_cpu_silent),    TEST(test_restart),
         TEST(test_clock_set),     TEST(test_other_boot),  TEST(test_overdue),       TEST(test_result_awaited),
-        TEST(test_result_silent), TEST(test_result_lost),
+        TEST(test_result_silent), TEST(test_result_lost), TEST(test_notice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,7 @@ static void test_queued(void **state)
     assert_int_equal(bed_state(3), JOB_HELD);
     assert_int_equal(bed_state(4), JOB_QUEUED);
     assert_int_equal(core_next_id(engine_core(bed.engine)), 9);
-    struct engine_job *job = engine_job(bed.engine, 3);
+    const struct engine_job *job = engine_job(bed.engine, 3);
     assert_string_equal(job->user, "alice");
     assert_int_equal(job->submitted_ms, 1003);
     assert_string_equal(job_submit(job)->command.items[0], "/bin/true");
@@ -311,26 +311,27 @@ static void test_settings(void **state)
     fake_store.settings[2] = (struct setting_row){"levels", "9"};
     fake_store.nsettings = 3;
     create();
-    struct core *core = engine_core(bed.engine);
+    const struct core *core = engine_core(bed.engine);
     assert_int_equal(core_setting_value(core, SETTING_ALLOCATOR), ALLOCATOR_PACK);
     assert_int_equal(core_setting_stored(core, SETTING_ALLOCATOR), ALLOCATOR_PACK);
     assert_int_equal(core_setting_value(core, SETTING_POLICY), POLICY_FCFS);
     assert_int_equal(core_setting_stored(core, SETTING_POLICY), SETTING_UNSET);
     engine_begin(bed.engine);
     assert_int_equal(fake_store.nputs, 0);
-    struct event event = {.type = EVENT_SET, .request = 4, .host = -1};
-    event.u.set.setting = SETTING_ALLOCATOR;
-    event.u.set.value = SETTING_UNSET;
-    engine_event(bed.engine, &event);
-    assert_int_equal(fake_store.nputs, 1);
-    assert_string_equal(fake_store.puts[0].setting.name, "allocator");
-    assert_string_equal(fake_store.puts[0].setting.value, "");
+    struct event event = {.type = EVENT_SET, .request = 4, .host = -1, .u.set.value = SETTING_UNSET};
+    for (int i = 0; i < 2; i++) { /* both are taken out of the store, as the warning advises of the other */
+        event.u.set.setting = i == 0 ? SETTING_ALLOCATOR : SETTING_POLICY;
+        engine_event(bed.engine, &event);
+        assert_string_equal(fake_store.puts[i].setting.name, core_setting_name(event.u.set.setting));
+        assert_string_equal(fake_store.puts[i].setting.value, "");
+    }
     assert_false(bed_told("answer"));
     fake_store_commit();
     assert_true(bed_told("answer 4 ok"));
+    event.u.set.setting = SETTING_ALLOCATOR;
     event.u.set.value = ALLOCATOR_SPREAD;
     engine_event(bed.engine, &event);
-    assert_string_equal(fake_store.puts[1].setting.value, "spread");
+    assert_string_equal(fake_store.puts[2].setting.value, "spread");
 }
 
 /* Of two processes one has exited, and the other was about to when elmer ended: the first host was told END, and the

@@ -20,7 +20,7 @@ static void test_judged(void **state)
     engine_begin(bed.engine);
     bed_up(0, 2, NULL, 0);
     bed_up(1, 1, NULL, 0);
-    struct engine_job *job = bed_submit(1, 3, true);
+    const struct engine_job *job = bed_submit(1, 3, true);
     bed_up(2, 1, NULL, 0); /* too late to get some of it */
     bed_event(EVENT_OPENED, 0, 1, 1, 0);
     bed_event(EVENT_OPENED, 0, 1, 1, 1);
@@ -51,7 +51,7 @@ static void test_late(void **state)
     assert_int_equal(bed_create(), 0);
     engine_begin(bed.engine);
     bed_up(0, 1, NULL, 0);
-    struct engine_job *job = bed_submit(1, 1, true);
+    const struct engine_job *job = bed_submit(1, 1, true);
     bed_up(1, 1, NULL, 0);
     fake_time_skip(5000);
     bed_event(EVENT_HOST_DOWN, 0, 0, 0, 0);
@@ -84,7 +84,7 @@ static void test_polls(void **state)
     engine_begin(bed.engine);
     bed_up(0, 2, NULL, 0);
     bed_up(1, 1, NULL, 0);
-    struct engine_job *job = bed_submit(1, 3, true);
+    const struct engine_job *job = bed_submit(1, 3, true);
     bed_up(2, 1, NULL, 0); /* it has no part of it */
     bed_event(EVENT_OPENED, 0, 1, 1, 0);
     bed_event(EVENT_OPENED, 0, 1, 1, 1);

@@ -137,14 +137,14 @@ const struct core_host *core_host(const struct core *core, int host)
     return host < fake_engine.nhosts ? &fake_engine.hosts[host] : NULL;
 }
 
-const struct core_job *core_job(struct core *core, uint64_t id)
+const struct core_job *core_job(const struct core *core, uint64_t id)
 {
     (void)core;
     struct fake_job *job = fake_engine_find(id);
     return job ? &job->state : NULL;
 }
 
-const struct core_job *core_array_of(struct core *core, uint64_t id)
+const struct core_job *core_array_of(const struct core *core, uint64_t id)
 {
     (void)core;
     for (size_t i = 0; i < fake_engine.njobs; i++) {
@@ -155,7 +155,7 @@ const struct core_job *core_array_of(struct core *core, uint64_t id)
     return NULL;
 }
 
-void core_top_splits(struct core *core, uint64_t id, const struct core_range *ranges, int count,
+void core_top_splits(const struct core *core, uint64_t id, const struct core_range *ranges, int count,
                      void (*each)(void *data, uint64_t array, uint64_t tasks), void *data)
 {
     (void)core;
@@ -170,7 +170,7 @@ uint32_t core_next_task(const struct core_job *array, uint32_t from)
     return core_range_next(array->gone, array->ngone, array->next_task, from);
 }
 
-const struct core_job *core_next_job(struct core *core, uint64_t *cursor)
+const struct core_job *core_next_job(const struct core *core, uint64_t *cursor)
 {
     (void)core;
     for (size_t i = 0; i < fake_engine.njobs; i++) {
@@ -315,8 +315,8 @@ void fake_no_event(void)
         fail_msg("an event of type %d", (int)fake_engine.events[0].event.type);
 }
 
-struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
-                                 struct wire_message *submission)
+const struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
+                                       struct wire_message *submission)
 {
     snprintf(fake_engine.user, sizeof(fake_engine.user), "%s", user);
     engine_event(engine, event);
@@ -340,6 +340,7 @@ bool engine_rehearse(struct engine *engine, struct event *event, const char *use
 {
     (void)engine, (void)event, (void)user, (void)submission;
     *rehearsal = (struct engine_rehearsal){0};
+    fake_time_skip(fake_engine.rehearsal_ms);
     return false;
 }
 
@@ -417,9 +418,9 @@ void engine_connect_requests(struct engine *engine, const struct engine_requests
     fake_engine.requests_data = data;
 }
 
-struct core *engine_core(struct engine *engine)
+const struct core *engine_core(const struct engine *engine)
 {
-    return (struct core *)engine;
+    return (const struct core *)engine;
 }
 
 const struct jobs *engine_jobs(const struct engine *engine)
@@ -451,13 +452,12 @@ const char *engine_store_failure(const struct engine *engine)
     return fake_engine.failure;
 }
 
-const char *jobs_line_proof(struct engine_job *array, uint32_t ordinal, struct arena *memory)
+const char *jobs_line_proof(const struct engine_job *task, struct arena *memory)
 {
-    (void)array;
-    return arena_format(memory, "proof%" PRIu32, ordinal);
+    return task->line && task->of ? arena_format(memory, "proof%" PRIu32, task->task) : "";
 }
 
-struct engine_job *engine_job(const struct engine *engine, uint64_t id)
+const struct engine_job *engine_job(const struct engine *engine, uint64_t id)
 {
     (void)engine;
     struct fake_job *job = fake_engine_find(id);
@@ -476,17 +476,17 @@ bool engine_job_settled(const struct engine *engine, const struct engine_job *jo
     return fake_engine_find(job->id)->settled;
 }
 
-void engine_watch(struct engine *engine, struct engine_job *job)
+void engine_watch(struct engine *engine, uint64_t job)
 {
     (void)engine;
-    job->watchers++;
+    fake_engine_find(job)->job.watchers++;
     fake_engine.watchers++;
 }
 
-void engine_unwatch(struct engine *engine, struct engine_job *job)
+void engine_unwatch(struct engine *engine, uint64_t job)
 {
     (void)engine;
-    assert_true(job->watchers > 0);
-    job->watchers--;
+    assert_true(fake_engine_find(job)->job.watchers > 0);
+    fake_engine_find(job)->job.watchers--;
     fake_engine.watchers--;
 }

@@ -32,6 +32,7 @@ extern struct fake_engine {
     size_t bytes_of_all;   /* jobs_bytes_of_all() */
     const char *failure;   /* of the store */
     bool refuse;           /* each submission, by the core */
+    int64_t rehearsal_ms;  /* that engine_rehearse() takes */
     uint64_t memory_bytes; /* of each host; of all but the first half of it is promised */
     struct core_reach reach;
     uint32_t cube;                        /* hosts that a job needs as a cube; 0: there is no topology */

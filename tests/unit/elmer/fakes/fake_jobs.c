@@ -7,7 +7,7 @@
 #include "elmer/launch/paths.h"
 #include "tests/unit/elmer/fakes/fake_engine.h"
 
-struct engine_job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token)
+const struct engine_job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token)
 {
     (void)jobs;
     for (size_t i = 0; i < fake_engine.njobs; i++) {
@@ -36,7 +36,7 @@ size_t jobs_bytes_of_all(const struct jobs *jobs)
     return fake_engine.bytes_of_all;
 }
 
-static void fill(struct record *r, struct engine_job *job, const struct core_job *state)
+static void fill(struct record *r, const struct engine_job *job, const struct core_job *state)
 {
 #define FAKE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)
     JOB_FIELDS(JOB_NONE, FAKE_KEPT, JOB_NONE)
@@ -49,21 +49,22 @@ static void fill(struct record *r, struct engine_job *job, const struct core_job
     r->line = job->line ? job->line : "";
 }
 
-void job_glance(struct core *core, struct engine_job *job, const struct core_job *state, struct record *record)
+void job_glance(const struct core *core, const struct engine_job *job, const struct core_job *state,
+                struct record *record)
 {
     (void)core;
     *record = (struct record){.polls = "", .started_ms = -1, .ended_ms = -1};
     fill(record, job, state);
 }
 
-void job_name_lost(struct core *core, const struct core_job *state, struct arena *memory, struct record *record)
+void job_name_lost(const struct core *core, const struct core_job *state, struct arena *memory, struct record *record)
 {
     (void)core;
     (void)memory;
     record->nlost = (uint32_t)state->nlost;
 }
 
-struct record *engine_task_record(struct engine *engine, struct engine_job *array, uint32_t ordinal)
+struct record *engine_task_record(struct engine *engine, const struct engine_job *array, uint32_t ordinal)
 {
     struct record *record = engine_record(engine, array);
     record->array = array->id;
@@ -72,7 +73,7 @@ struct record *engine_task_record(struct engine *engine, struct engine_job *arra
     return record;
 }
 
-struct record *engine_record(struct engine *engine, struct engine_job *job)
+struct record *engine_record(struct engine *engine, const struct engine_job *job)
 {
     struct record *record = record_create();
     (void)engine;

@@ -12,7 +12,7 @@
 
 #include "lib/net/tls.h"
 #include "tests/unit/elmer/hosts/bed.h"
-#include "tests/unit/elmer/hosts/warned.h"
+#include "tests/unit/elmer/fakes/warned.h"
 
 #define DAY_MS INT64_C(86400000)
 

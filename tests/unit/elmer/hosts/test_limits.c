@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "tests/unit/elmer/hosts/bed.h"
-#include "tests/unit/elmer/hosts/warned.h"
+#include "tests/unit/elmer/fakes/warned.h"
 
 /* Its rsd was replaced by an older one, which cannot do what the jobs there need. */
 static void test_not_kept(void **state)

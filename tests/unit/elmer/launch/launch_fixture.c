@@ -36,19 +36,19 @@ int64_t engine_now_ms(void)
     return fake_now_ms();
 }
 
-struct core *engine_core(struct engine *engine)
+const struct core *engine_core(const struct engine *engine)
 {
     (void)engine;
     return NULL;
 }
 
-const struct core_job *core_job(struct core *core, uint64_t id)
+const struct core_job *core_job(const struct core *core, uint64_t id)
 {
     (void)core;
     return f.known && id == f.state.id ? &f.state : NULL;
 }
 
-const struct core_job *core_next_job(struct core *core, uint64_t *cursor)
+const struct core_job *core_next_job(const struct core *core, uint64_t *cursor)
 {
     (void)core;
     return f.known && (*cursor)++ == 0 ? &f.state : NULL;
@@ -69,7 +69,7 @@ const char *engine_host_name(const struct engine *engine, int host)
     return names[host];
 }
 
-struct engine_job *engine_job(const struct engine *engine, uint64_t id)
+const struct engine_job *engine_job(const struct engine *engine, uint64_t id)
 {
     (void)engine;
     return f.known && id == f.job.id ? &f.job : NULL;

@@ -112,6 +112,7 @@ static void test_failures(void **state)
     for (int i = 0; i < 3; i++) {
         static const char *const none[] = {"0", "65536", ""};
         char line[100];
+        fake_time_pass(1000);
         ask(1, 0, 3);
         snprintf(line, sizeof(line), "ws1: start %d command elmer-courier cpus 0 captured\n", FIRST + 5 + 2 * i);
         expect(line);
@@ -153,6 +154,70 @@ static void test_gone(void **state)
     answered("2 ws1 10.0.0.1:40005 of 1\n");
     ask(1, 40001, 3); /* who has asked late */
     answered("3 ws1 10.0.0.1:40005 of 1\n");
+    expect("");
+}
+
+static void start_is_seen(int nth)
+{
+    char line[100];
+    snprintf(line, sizeof(line), "ws1: start %d command elmer-courier cpus 0 captured\n", FIRST + 1 + 2 * nth);
+    expect(line);
+}
+
+/* Its directory is gone, say, and one who asks all the time has another one started each time, above all jobs. */
+static void test_turns(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        ask(1, 0, 1);
+        start_is_seen(i);
+        say(1, WIRE_start_failed, (uint32_t)(FIRST + 1 + 2 * i), "no");
+        answered("1 ws1 no\n");
+    }
+    ask(1, 0, 1); /* from now on, one in a second */
+    ask(1, 0, 2);
+    expect("");
+    launches_host_up(f.launches, 1);
+    say_exited(1, FIRST + 1 + 2 * 5, "command", 1, -1); /* of one that there is not yet */
+    *f.log = 0;
+    fake_time_pass(999);
+    expect("");
+    ask(0, 0, 3); /* each host has its own turns */
+    expect("ws0: start 1073741824 command elmer-courier cpus 0 1 captured\n");
+    answered("");
+    fake_time_pass(1);
+    start_is_seen(5);
+    say(1, WIRE_line, FIRST + 1 + 2 * 5, "40001");
+    answered("1 ws1 10.0.0.1:40001 of 1\n2 ws1 10.0.0.1:40001 of 1\n");
+    ask(1, 40001, 4); /* it is there, but he says that it is gone */
+    expect("");
+    fake_time_pass(1000);
+    start_is_seen(6);
+    say(1, WIRE_line, FIRST + 1 + 2 * 6, "40002");
+    answered("4 ws1 10.0.0.1:40002 of 1\n");
+    fake_time_pass(3000); /* who has not asked for a while may again */
+    for (int i = 7; i < 10; i++) {
+        say_exited(1, (uint32_t)(FIRST + 2 * i - 1), "command", 1, -1);
+        *f.log = 0;
+        ask(1, 0, 5);
+        start_is_seen(i);
+    }
+}
+
+static void test_turn_of_a_job_that_ends(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        ask(1, 0, 1);
+        say(1, WIRE_start_failed, (uint32_t)(FIRST + 1 + 2 * i), "no");
+    }
+    answered("1 ws1 no\n1 ws1 no\n1 ws1 no\n1 ws1 no\n1 ws1 no\n");
+    ask(1, 0, 1);
+    *f.log = 0;
+    end();
+    answered("1 ws1 the job is ending\n");
+    fake_time_pass(60000);
+    answered("");
     expect("");
 }
 
@@ -239,6 +304,7 @@ static void test_bounds(void **state)
     for (uint32_t i = 0; i < 999; i++) {
         say_exited(1, FIRST + 1 + 2 * i, "command", 1, -1);
         ask(1, 0, 1);
+        fake_time_pass(1000);
         *f.log = 0;
     }
     say_exited(1, FIRST + 1 + 2 * 999, "command", 1, -1);
@@ -385,6 +451,8 @@ int main(void)
         CASE(test_failures),
         CASE(test_its_end),
         CASE(test_gone),
+        CASE(test_turns),
+        CASE(test_turn_of_a_job_that_ends),
         CASE(test_restart),
         CASE(test_time_and_links),
         CASE(test_the_end_of_the_job),

@@ -127,7 +127,7 @@ static void test_terminal(void **state)
     static const uint32_t others[] = {BOB, CAROL, ROOT};
     struct wire_message message = {.type = WIRE_reach, .id = 3, .u.reach = {.job = 7, .host = "", .terminal = true}};
     struct launches_reached reached = there(WS2);
-    struct engine_job *job = engine_job(NULL, 7);
+    struct engine_job *job = &fake_engine_find(7)->job;
     int link = bed_client(ALICE);
     (void)state;
     job->submission.u.submit.terminal = "";

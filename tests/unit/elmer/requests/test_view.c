@@ -250,8 +250,7 @@ static void the_head_knows_who_refuses_it(void **state)
                         "heard now and not yet given up, 4 not measured since the last change there (allocator v2)");
     submit.notice = true;
     assert_string_equal(view_reason(&r, text, sizeof(text)),
-                        "waits until the host where it was submitted is up, and runs fewer notices than it may at a "
-                        "time");
+                        "waits until its host is up, and runs fewer notices than it may at a time");
     submit.notice = false;
     submit.nprocs = 1;
     r.survey = (struct core_survey){.up = 2, .full = 2, .allocator = ALLOCATOR_PACK};
@@ -307,6 +306,34 @@ static void a_queued_mesh_has_its_shape(void **state)
     arena_fini(&memory);
 }
 
+/* In a cube a number of processors is a mesh, too; of one that has ended, which is read from the store, it is known no
+ * more. */
+static void a_job_in_a_cube_has_its_shape(void **state)
+{
+    struct wire_submit submit;
+    struct record r;
+    struct wire_job_view view;
+    struct wire_running_line line;
+    struct arena memory = {0};
+    (void)state;
+    fill(&r, &submit);
+    submit.mesh_rows = 0;
+    r.mesh_rows = 2;
+    view_of(&r, 1, false, &memory, &view);
+    view_running(&r, false, &memory, &line);
+    assert_int_equal(view.mesh_rows, 2);
+    assert_int_equal(line.mesh_rows, 2);
+    r.mesh_rows = 0;
+    view_of(&r, 1, false, &memory, &view);
+    assert_int_equal(view.mesh_rows, 0);
+    submit.mesh_rows = 3;
+    view_of(&r, 1, false, &memory, &view);
+    view_running(&r, false, &memory, &line);
+    assert_int_equal(view.mesh_rows, 3);
+    assert_int_equal(line.mesh_rows, 3);
+    arena_fini(&memory);
+}
+
 /* It has a command that does nothing, and nobody is to read of that. */
 static void a_machine_was_halted(void **state)
 {
@@ -343,6 +370,7 @@ int main(void)
         cmocka_unit_test(the_head_knows_who_refuses_it),
         cmocka_unit_test(an_array_tells_of_its_next_task),
         cmocka_unit_test(a_queued_mesh_has_its_shape),
+        cmocka_unit_test(a_job_in_a_cube_has_its_shape),
         cmocka_unit_test(a_machine_was_halted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

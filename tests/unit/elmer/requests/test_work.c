@@ -192,10 +192,44 @@ static void test_too_many(void **state)
     heard_nothing();
 }
 
+/* ---- --dry-run ---- */
+
+static void expect_rehearsed(int client, bool now)
+{
+    struct wire_message message = bed_submission("dry");
+    message.type = WIRE_rehearse;
+    say(client, &message);
+    fake_work_run();
+    if (now)
+        heard_error(client, "asked for"); /* the fake core's word */
+    else
+        assert_string_equal(heard_error(client, "try again"), WIRE_CODE_UNAVAILABLE);
+}
+
+/* A tenth of the time for all, and who asks again and again leaves half of it to others. */
+static void test_rehearsals(void **state)
+{
+    enum { TOOK_MS = 100 };
+    (void)state;
+    int alice = bed_client(ALICE), bob = bed_client(BOB);
+    fake_engine.rehearsal_ms = TOOK_MS;
+    expect_rehearsed(alice, true);
+    fake_time_pass(9 * TOOK_MS - 1);
+    expect_rehearsed(bob, false);
+    fake_time_pass(1);
+    expect_rehearsed(alice, false);
+    expect_rehearsed(bob, true);
+    fake_time_pass(9 * TOOK_MS);
+    expect_rehearsed(bob, false);
+    expect_rehearsed(alice, true);
+    fake_time_pass(19 * TOOK_MS);
+    expect_rehearsed(alice, true);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, bed_teardown)
-    const struct CMUnitTest tests[] = {TEST(test_goes_on), TEST(test_in_turn), TEST(test_leave),
-                                       TEST(test_room_in_turn), TEST(test_too_many)};
+    const struct CMUnitTest tests[] = {TEST(test_goes_on),      TEST(test_in_turn),  TEST(test_leave),
+                                       TEST(test_room_in_turn), TEST(test_too_many), TEST(test_rehearsals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

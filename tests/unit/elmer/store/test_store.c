@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "elmer/store/store.h"
+#include "tests/unit/elmer/fakes/warned.h"
 #include "tests/unit/elmer/store/store_bed.h"
 
 /* Threads are started by the store alone. */
@@ -339,6 +340,24 @@ static void test_no_thread(void **state)
     close_store(bed);
 }
 
+/* While nothing can be written: those that are not kept are counted, and told once. */
+static void test_decisions_lost(void **state)
+{
+    const struct decision decision = {.at_ms = 1000, .what = "held", .job = 1, .by = "bob"};
+    struct bed *bed = *state;
+    uint64_t last = 0;
+    store_hold(bed->store, true);
+    for (int i = 0; i < STORE_DECISIONS_WAITING + 3; i++)
+        last = store_put_decision(bed->store, &decision);
+    store_hold(bed->store, false);
+    await(bed, last);
+    assert_string_equal(warned, "eadmin log lacks 3 decisions, because 4096 waited for the store: they are in this log "
+                                "only");
+    await(bed, store_put_decision(bed->store, &decision));
+    assert_null(strstr(warned + 1, "eadmin")); /* no more */
+    close_store(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,6 +371,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(test_certificates, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_thread, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_decisions_lost, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

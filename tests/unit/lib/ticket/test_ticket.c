@@ -66,6 +66,38 @@ static void a_ticket_cut_short_at_any_byte_is_garbled(void **state)
     }
 }
 
+/* elmer reads no more than that: what is behind may be of a newer kind. */
+static void the_host_is_read_by_itself(void **state)
+{
+    struct cluster c;
+    static struct ticket t;
+    static char text[TICKET_TEXT_MAX + 1];
+    char host[TICKET_HOST_MAX + 1];
+    size_t end = 2 * (strlen("elmer ticket 1\n") + 2 + strlen("ws1"));
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    assert_string_equal(t.host, "ws1");
+    ticket_encode(&t, text);
+    assert_true(ticket_host(text, host));
+    assert_string_equal(host, "ws1");
+    text[end] = 0;
+    assert_true(ticket_host(text, host));
+    while (end-- > 0) {
+        text[end] = 0;
+        assert_false(ticket_host(text, host));
+    }
+    memset(t.host, 'h', TICKET_HOST_MAX);
+    ticket_encode(&t, text);
+    assert_true(ticket_host(text, host));
+    assert_string_equal(host, t.host);
+    text[0] = '7';
+    assert_false(ticket_host(text, host));
+    memcpy(t.host, "w 1", 4);
+    ticket_encode(&t, text);
+    assert_false(ticket_host(text, host));
+}
+
 /* Whatever digit is another, wherever: it cannot be read, or the chain does not hold. */
 static void every_changed_digit_is_seen(void **state)
 {
@@ -183,6 +215,7 @@ int main(void)
         cmocka_unit_test(a_ticket_survives_its_text),
         cmocka_unit_test(the_longest_ticket_has_room),
         cmocka_unit_test(a_ticket_cut_short_at_any_byte_is_garbled),
+        cmocka_unit_test(the_host_is_read_by_itself),
         cmocka_unit_test(every_changed_digit_is_seen),
         cmocka_unit_test(another_clusters_ticket_is_refused),
         cmocka_unit_test(a_host_does_not_sign_for_another),

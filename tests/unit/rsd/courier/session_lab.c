@@ -54,8 +54,10 @@ static void hear(const struct run_frame *frame)
         lab.heard.refused++;
         snprintf(lab.heard.text, sizeof(lab.heard.text), "%.*s", (int)frame->size, (const char *)frame->data);
         break;
+    case RUN_DIED:
     case RUN_EXIT:
-        lab.heard.exits++;
+        lab.heard.exits += frame->type == RUN_EXIT;
+        lab.heard.died += frame->type == RUN_DIED;
         lab.heard.status[frame->rank % RANKS] = run_number(frame->data);
         lab.heard.signal[frame->rank % RANKS] = run_number(frame->data + 4);
         break;
@@ -87,7 +89,8 @@ void session_lab_start_in(const char *line, size_t ranks, bool input, const char
 {
     static const struct run_rank all[RANKS] = {{0, RUN_NO_CPU}, {1, RUN_NO_CPU}, {2, RUN_NO_CPU}, {3, RUN_NO_CPU}};
     const char *argv[] = {"/bin/sh", "-c", line, NULL},
-               *environment[] = {"PATH=/usr/bin:/bin", "ELMER_ADDRESS=192.0.2.1", NULL};
+               *environment[] = {"PATH=/usr/bin:/bin", "ELMER_ADDRESS=192.0.2.1", "UCX_NET_DEVICES=eth0",
+                                 "ELMER_ADDED_DEVICES=eth0", NULL};
     struct run_start start = {.pty = lab.terminal,
                               .input = input,
                               .mpi = lab.mpi,
@@ -95,7 +98,7 @@ void session_lab_start_in(const char *line, size_t ranks, bool input, const char
                               .total = (uint32_t)ranks,
                               .dir = dir,
                               .argv = {argv, 3},
-                              .environment = {environment, 2},
+                              .environment = {environment, 4},
                               .ranks = all,
                               .nranks = ranks};
     size_t size;

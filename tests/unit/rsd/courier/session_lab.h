@@ -21,7 +21,7 @@ struct session_lab {
     bool mpi;        /* it is ranks of MPI */
     /* What has come. */
     struct heard {
-        size_t out[RANKS], error[RANKS], taken, exits, failed, refused;
+        size_t out[RANKS], error[RANKS], taken, exits, died, failed, refused;
         uint32_t status[RANKS], signal[RANKS];
         char text[300];
         size_t asked[RANKS];                 /* pieces of PMI */

@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -131,6 +132,48 @@ static void test_signals_to_what_is_left(void **state)
     assert_int_equal(lab.heard.status[0], 4);
 }
 
+/* Others wait for it, and it is not over before those are that hold its output. */
+static void test_a_rank_whose_output_others_hold(void **state)
+{
+    (void)state;
+    lab.mpi = true;
+    session_lab_start(
+        "if [ $PMI_RANK = 1 ]; then sleep 100 & kill -SEGV $$; fi; echo ask >&$PMI_FD; read -r line <&$PMI_FD", 2,
+        false);
+    lab.mpi = false;
+    UNTIL(lab.heard.died > 0 && lab.heard.asked[0] == 1);
+    assert_int_equal(lab.heard.signal[1], SIGSEGV);
+    assert_int_equal(lab.heard.exits, 0);
+    run_link_send_number(&lab.erun, RUN_SIGNAL, 0, SIGTERM);
+    UNTIL(lab.heard.exits == 2);
+    assert_int_equal(lab.heard.signal[1], SIGSEGV);
+}
+
+/* Each host has its own interface, and a process as many threads as it has processors there. */
+static void test_what_was_added(void **state)
+{
+    char text[64];
+    (void)state;
+    setenv("ELMER_ADDED", "OMP_NUM_THREADS=99", 1);
+    setenv("ELMER_ADDED_DEVICES", "eth7", 1);
+    session_lab_start("echo $OMP_NUM_THREADS $ELMER_ADDED $UCX_NET_DEVICES $ELMER_ADDED_DEVICES", 1, false);
+    UNTIL(lab.heard.exits == 1);
+    snprintf(text, sizeof(text), "%d OMP_NUM_THREADS=%d eth7 eth7\n", CPU_COUNT(&lab.courier.cpus),
+             CPU_COUNT(&lab.courier.cpus));
+    assert_string_equal(lab.heard.text, text);
+    unsetenv("ELMER_ADDED");
+    unsetenv("ELMER_ADDED_DEVICES");
+}
+
+/* Beside a supervisor of before, which does not know its host's. */
+static void test_interface_as_it_came(void **state)
+{
+    (void)state;
+    session_lab_start("echo $UCX_NET_DEVICES $ELMER_ADDED_DEVICES", 1, false);
+    UNTIL(lab.heard.exits == 1);
+    assert_string_equal(lab.heard.text, "eth0 eth0\n");
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, session_lab_begin, session_lab_end)
@@ -144,6 +187,9 @@ int main(void)
         CASE(test_the_end_of_groups),
         CASE(test_what_is_left_on_purpose),
         CASE(test_signals_to_what_is_left),
+        CASE(test_a_rank_whose_output_others_hold),
+        CASE(test_what_was_added),
+        CASE(test_interface_as_it_came),
     };
     return cmocka_run_group_tests_name("session ends", tests, NULL, NULL);
 }

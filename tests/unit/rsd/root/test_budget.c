@@ -76,12 +76,28 @@ static void test_owes_no_more_than_its_debt(void **state)
     assert_in_range(budget_when(&budget, 0), START_MS + 1000, START_MS + 1002);
 }
 
+static void test_resized(void **state)
+{
+    struct cpu_budget budget = make();
+    (void)state;
+    budget_resize(&budget, FULL_US / 2, PER_SECOND_US / 2, DEBT_US / 2);
+    assert_int_equal(budget.left_ns, FULL_US * US / 2);
+    budget_charge(&budget, 1000000 * US, START_MS);
+    assert_int_equal(budget.left_ns, -DEBT_US * US / 2);
+    budget_charge(&budget, 0, START_MS + 1000);
+    assert_int_equal(budget.left_ns, (PER_SECOND_US - DEBT_US) * US / 2);
+    budget_resize(&budget, FULL_US, PER_SECOND_US, DEBT_US);
+    budget_charge(&budget, 1000000 * US, START_MS + 1000);
+    budget_resize(&budget, FULL_US, PER_SECOND_US, 0);
+    assert_int_equal(budget.left_ns, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_begins_full_and_never_overflows),   cmocka_unit_test(test_fills_steadily),
         cmocka_unit_test(test_time_that_goes_back_gives_nothing), cmocka_unit_test(test_says_when),
-        cmocka_unit_test(test_owes_no_more_than_its_debt),
+        cmocka_unit_test(test_owes_no_more_than_its_debt),        cmocka_unit_test(test_resized),
     };
     return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }

@@ -152,14 +152,14 @@ static void where_nobody_listens_it_is_tried_again(void **state)
 static const struct ticket_ask asked = {.verb = TICKET_ASK_OPEN, .ticket = "t", .user = "alice", .job = 1};
 
 /* In a process of its own: takes so many connections, says that it is ready, answers the last only. */
-static pid_t judge_runs(unsigned connections, int32_t code)
+static pid_t judge_runs(unsigned connections, int32_t result)
 {
     pid_t pid = fork();
     if (pid != 0)
         return pid;
     while (connections-- > 0) {
         static char texts[4096];
-        struct ticket_ready ready = {.code = code, .text = "no key"};
+        struct ticket_ready ready = {.result = result, .text = "no key"};
         struct ticket_verdict verdict = {.why = 0, .name = "good"};
         struct ticket_ask head;
         int fd = accept(judge_door, NULL, NULL);

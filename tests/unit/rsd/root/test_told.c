@@ -157,7 +157,7 @@ static int64_t charged(void)
 {
     int64_t sum = 0;
     for (enum payer payer = 0; payer < PAYER_COUNT; payer++)
-        sum += root.paying[payer].charged_ns;
+        sum += root.charged_ns[payer];
     return sum;
 }
 

@@ -191,7 +191,8 @@ static void test_threads_follow_the_processors(void **state)
 static void test_launchers(void **state)
 {
     static const char *const given[] = {"ELMER_ADDRESS=127.0.0.1", NULL}, *const none[] = {NULL},
-                             *const nowhere[] = {"ELMER_ADDRESS=192.0.2.7", NULL};
+                             *const nowhere[] = {"ELMER_ADDRESS=192.0.2.7", NULL},
+                             *const chosen[] = {"ELMER_ADDRESS=127.0.0.1", "UCX_NET_DEVICES=ib0", NULL};
     char **environment = make(ROLE_COMMAND, given);
     (void)state;
     assert_string_equal(value(environment, "OMPI_MCA_plm_rsh_agent"), ELMER_BINDIR "/erun");
@@ -207,6 +208,13 @@ static void test_launchers(void **state)
     assert_string_equal(value(environment, "HYDRA_IFACE"), "lo");
     assert_string_equal(value(environment, "UCX_NET_DEVICES"), "lo");
     assert_string_equal(value(environment, "I_MPI_HYDRA_BOOTSTRAP_EXEC"), ELMER_BINDIR "/erun");
+    environment_free(environment);
+    environment = make_on(ROLE_COMMAND, given, 2); /* another host has another one */
+    assert_string_equal(value(environment, "ELMER_ADDED_DEVICES"), "lo");
+    assert_null(strstr(value(environment, "ELMER_ADDED"), "UCX")); /* which older couriers take for a number */
+    environment_free(environment);
+    environment = make_on(ROLE_COMMAND, chosen, 2);
+    assert_null(value(environment, "ELMER_ADDED_DEVICES"));
     environment_free(environment);
     for (int i = 0; i < 2; i++) { /* an address that nobody knows, or that is not here: they choose */
         environment = make(ROLE_COMMAND, i ? none : nowhere);

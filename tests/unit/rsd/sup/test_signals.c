@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/thread_time.h"
 #include "rsd/root/group.h"
 #include "rsd/sup/sup.h"
 
 struct mono __wrap_mono_now(void);
+int64_t __wrap_thread_time_ns(void);
 pid_t __wrap_fork(void);
 int __wrap_group_signal(const struct cgroup *group, int number);
 bool __wrap_group_has_more_than(int leaf_fd, size_t few);
@@ -21,21 +23,28 @@ bool __wrap_group_has_more_than(int leaf_fd, size_t few);
 enum { MAX_SENT = 4096, ERRAND = 4242 };
 
 static struct sup sup;
-static int64_t now;
+static int64_t now, used_ns, fork_ns;
 static size_t processes;
 static int sent[MAX_SENT];
 static size_t sent_count;
 static unsigned forks;
+static bool fork_fails;
 
 struct mono __wrap_mono_now(void)
 {
     return (struct mono){now * 1000000};
 }
 
+int64_t __wrap_thread_time_ns(void)
+{
+    return used_ns;
+}
+
 pid_t __wrap_fork(void)
 {
+    used_ns += fork_ns;
     forks++;
-    return ERRAND + (pid_t)forks;
+    return fork_fails ? -1 : ERRAND + (pid_t)forks;
 }
 
 int __wrap_group_signal(const struct cgroup *group, int number)
@@ -60,6 +69,7 @@ static int up(void **state)
     processes = 2;
     sent_count = 0;
     forks = 0;
+    fork_ns = 0;
     return 0;
 }
 
@@ -167,6 +177,58 @@ static void test_many(void **state)
     assert_int_equal(sent_count, 0);
 }
 
+/* Where a child is dear there are fewer of them: 4 ms for the first, and 0.25 % of a CPU. */
+static void test_dear(void **state)
+{
+    (void)state;
+    processes = 50;
+    fork_ns = 3000000;
+    for (int i = 0; i < 12000; i++) { /* for twelve seconds */
+        ask(SIGUSR1);
+        if (forks > 0)
+            signals_reaped(&sup, ERRAND + (pid_t)forks, 0);
+        now++;
+        signals_step(&sup, now);
+    }
+    assert_in_range(forks, 10, 11);
+    run_for(5000);
+    assert_true(signals_wait_ms(&sup, now) == INT64_MAX); /* the last one comes */
+}
+
+/* A session that has lost its nice value gets it back, also where the child before is still at it, or was refused. */
+static void test_sessions(void **state)
+{
+    (void)state;
+    signals_weigh(&sup, 19);
+    assert_int_equal(forks, 1);
+    signals_weigh(&sup, 0);
+    run_for(5000); /* it gets no CPU */
+    assert_int_equal(forks, 1);
+    signals_reaped(&sup, ERRAND + 1, 0);
+    run_for(0);
+    assert_int_equal(forks, 2);
+    assert_int_equal(sup.weigh_nice, 0);
+    signals_reaped(&sup, ERRAND + 2, 1 << 8); /* the kernel has refused */
+    run_for(900);
+    assert_int_equal(forks, 2);
+    run_for(100);
+    assert_int_equal(forks, 3);
+    signals_reaped(&sup, ERRAND + 3, SIGALRM);
+    run_for(2000);
+    assert_int_equal(forks, 4);
+    signals_reaped(&sup, ERRAND + 4, 0);
+    assert_true(signals_wait_ms(&sup, now) == INT64_MAX);
+    fork_fails = true;
+    signals_weigh(&sup, 0);
+    run_for(900);
+    assert_int_equal(forks, 5);
+    fork_fails = false;
+    run_for(100);
+    assert_int_equal(forks, 6);
+    signals_reaped(&sup, ERRAND + 6, 0);
+    assert_true(signals_wait_ms(&sup, now) == INT64_MAX);
+}
+
 static void test_no_signals(void **state)
 {
     (void)state;
@@ -187,7 +249,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup(name, up)
-        TEST(test_at_once), TEST(test_flood), TEST(test_later_word), TEST(test_many), TEST(test_no_signals),
+        TEST(test_at_once), TEST(test_flood),    TEST(test_later_word), TEST(test_many),
+        TEST(test_dear),    TEST(test_sessions), TEST(test_no_signals),
     };
     return cmocka_run_group_tests_name("signals", tests, NULL, NULL);
 }

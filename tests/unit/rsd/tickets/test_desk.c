@@ -330,7 +330,32 @@ static void an_rsd_of_before_does_not_sign(void **state)
     assert_int_equal(submit(&user, 1000, NULL), ELMER_UNAVAILABLE);
 }
 
-/* What elmer would refuse goes to it as it is; it says so better. */
+/* elmer would take it, and the host that runs it say that there is no ticket. */
+static void what_cannot_be_signed_is_not_submitted(void **state)
+{
+    struct client_desk user = {.beside = named};
+    struct client_signing signing = {.state = SIGNING_NONE};
+    struct wire_message m = submission();
+    struct elmer_error error;
+    static char output[TICKET_PATH_MAX + 1], errors[TICKET_PATH_MAX + 1], odds[900] = "1";
+    (void)state;
+    memset(output, 'o', TICKET_PATH_MAX);
+    memset(errors, 'e', TICKET_PATH_MAX);
+    for (size_t i = 3, end = 1; end < sizeof(odds) - 8; i += 2)
+        end += (size_t)snprintf(odds + end, sizeof(odds) - end, ",%zu", i);
+    m.u.submit.output = output;
+    m.u.submit.errors = errors;
+    m.u.submit.tasks = odds;
+    client_ticket_begin(&user, &signing, &m, mono_ms(mono_now()) + WAIT_MS);
+    until_signed(&user, &signing);
+    assert_int_equal(client_ticket_take(&signing, &m, &error), ELMER_REFUSED);
+    assert_string_equal(error.text, "it cannot be signed: its tasks and the names of its files are too long together: "
+                                    "shorten them");
+    client_signing_drop(&user, &signing);
+    client_desk_close(&user);
+}
+
+/* Where jobs run without one, as they did before there were tickets. */
 static void what_cannot_be_signed_goes_without(void **state)
 {
     struct client_desk user = {.beside = named};
@@ -339,6 +364,18 @@ static void what_cannot_be_signed_goes_without(void **state)
     assert_int_equal(submit(&user, WAIT_MS, NULL), ELMER_OK);
     nprocs = 1;
     client_desk_close(&user);
+}
+
+static int setup_accepting(void **state)
+{
+    accepts = true;
+    return setup(state);
+}
+
+static int teardown_accepting(void **state)
+{
+    accepts = false;
+    return teardown(state);
 }
 
 int main(void)
@@ -352,7 +389,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_waits_for_tickets_makes_room, setup, teardown),
         cmocka_unit_test_setup_teardown(a_flood_is_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(many_floods_are_not_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_signed_goes_without, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_be_signed_is_not_submitted, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_be_signed_goes_without, setup_accepting, teardown_accepting),
         cmocka_unit_test_setup_teardown(busy_is_not_none, setup, teardown),
         cmocka_unit_test_setup_teardown(an_rsd_of_before_does_not_sign, setup, teardown),
     };

@@ -54,11 +54,23 @@ static void put_busy(struct table *t, int h, int i, double busy)
     t->processors[h][cpu_numbers[i]].busy = t->processors[h][cpu_numbers[i]].foreign = busy;
 }
 
+static void count_levels(struct table *t)
+{
+    for (int h = 0; h < t->view.nhosts; h++) {
+        memset(t->hosts[h].at_level, 0, sizeof(t->hosts[h].at_level));
+        for (int i = 0; i < t->hosts[h].ncpus; i++)
+            t->hosts[h].at_level[t->processors[h][cpu_numbers[i]].next_level]++;
+    }
+}
+
 /* Every choice must keep the contract, whoever made it. */
 static uint32_t choose(struct table *t, enum core_allocator allocator, uint32_t nprocs)
 {
     struct alloc_request request = {.nprocs = nprocs};
-    uint32_t missing = alloc_by_number(allocator)->choose(&t->view, &request, &t->random, t->chosen);
+    uint32_t missing;
+
+    count_levels(t);
+    missing = alloc_by_number(allocator)->choose(&t->view, &request, &t->random, t->chosen);
 
     for (uint32_t i = 0; missing == 0 && i < nprocs; i++) {
         const struct core_processor *at = &t->chosen[i];

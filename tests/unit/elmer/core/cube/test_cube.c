@@ -93,6 +93,28 @@ static void test_free_list_alone(void **state)
     cube_destroy(cube);
 }
 
+/* What comes back is joined with its complement, and the two with theirs. Recognition would find them all the same, but
+ * each time with a search. */
+static void test_joins(void **state)
+{
+    static const char *const expected[] = {"101", "10*", "001 10*", "*0*", "*0* 111", "***"};
+    static const uint32_t order[] = {5, 4, 1, 0, 7};
+    struct cube *cube = cube_create(3);
+
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        take(cube, 1, 1, false);
+    for (size_t i = 0; i < 5; i++) {
+        cube_give(cube, order[i]);
+        expect_free(cube, expected[i]);
+    }
+    for (uint32_t node = 2; node < 7; node++)
+        if (node != 4 && node != 5)
+            cube_give(cube, node);
+    expect_free(cube, expected[5]);
+    cube_destroy(cube);
+}
+
 /* Lists that no pair can be joined in, though all is free but two corners. */
 static void test_recognition(void **state)
 {
@@ -384,6 +406,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_leftover_outlives),
         cmocka_unit_test(test_free_list_alone),
+        cmocka_unit_test(test_joins),
         cmocka_unit_test(test_recognition),
         cmocka_unit_test(test_small_cubes),
         cmocka_unit_test(test_every_order),

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/unit/elmer/hosts/warned.h"
+#include "tests/unit/elmer/fakes/warned.h"
 
 char warned[1000];
 

@@ -1,6 +1,6 @@
 /* warned.h - what rooms have warned of, one after the other; with -Wl,--wrap=log_warning. */
-#ifndef TESTS_UNIT_ELMER_HOSTS_WARNED_H
-#define TESTS_UNIT_ELMER_HOSTS_WARNED_H
+#ifndef TESTS_UNIT_ELMER_FAKES_WARNED_H
+#define TESTS_UNIT_ELMER_FAKES_WARNED_H
 
 extern char warned[1000];
 
