@@ -1,9 +1,12 @@
-"""Open MPI and MPICH on two nodes with a CPU each: what it costs that a rank which waits sleeps, and what a later job gets of it.
+"""Open MPI and MPICH, two ranks on two nodes with a CPU each (tcp) or on one with two (shm): what it costs that a rank which waits sleeps, and what a later
+job gets of it.
 
-`guarded` is a job as it comes, `spin` one with esubmit --spin and nothing preloaded. The first job of a pair works long and short by turns, with a barrier after
-each, so that its ranks wait a third of the time; the later one is an endless loop on each processor.
+`guarded` is a job as it comes, `spin` one with esubmit --spin and nothing preloaded. A job that is alone never sleeps: so what is guarded is compared above a
+later job, an endless loop on each processor. The first job of a pair plays pingpong, or works long and short by turns, with a barrier after each, so that its
+ranks wait a third of the time.
 """
 import os
+import statistics
 import subprocess
 import tempfile
 import threading
@@ -35,7 +38,8 @@ def build(lab, kind):
 
 
 def words_of(kind, options, *arguments):
-    command = f'mpirun.{kind} {program(kind)} {" ".join(str(a) for a in arguments if a != "wait")}'
+    launcher = f"mpirun.{kind} " if kind in KINDS else ""
+    command = f'{launcher}{program(kind)} {" ".join(str(a) for a in arguments if a != "wait")}'
     if kind == "mpich" and options:  # without libelmer-yield.so it may hang in MPI_Finalize (elmer-mpi(7)), when the result is there
         command = f'{command} & mpirun=$!; (until {HAS_RESULT}; do sleep 1; done; sleep 10; kill $mpirun) & wait $mpirun || {HAS_RESULT}'
     return ["esubmit", "-w", "-t", "300s", "-o", "bench-mpi.out", *options, "2", "sh", "-c",
@@ -80,13 +84,13 @@ class Watch(threading.Thread):
 
 
 def pair(lab, kind, options, *arguments):
-    """The first job's own words, and what a later one has used meanwhile."""
+    """The first job's own words, and the watch over a later one meanwhile."""
     lab.output("alice", "rm", "-f", "bench-mpi.out", "ready", "go")
     first = lab.begin("alice", *words_of(kind, options, *arguments, "wait"))
     until(60, "the first job runs", lambda: lab.output("alice", "sh", "-c", "ls ready 2>/dev/null || true").strip())
     later = int(lab.output("bob", "esubmit", "-o", "/dev/null", "--each", "2", "sh", "-c", "while :; do :; done"))
     until(60, "the later job runs", lambda: lab.jobs(later)[0]["state"] == "running")
-    watch = Watch([os.path.join(lab.group(node), SCOPE, f"{later}.1", "job") for node in (1, 2)])
+    watch = Watch([os.path.join(lab.group(node), SCOPE, f"{later}.1", "job") for node in range(1, lab.nodes + 1)])
     watch.start()
     lab.output("alice", "touch", "go")
     _, errors = first.communicate(timeout=DEADLINE_S)
@@ -97,21 +101,21 @@ def pair(lab, kind, options, *arguments):
     until(60, "the later job has ended", lambda: lab.jobs(later)[0]["state"] == "done")
     if first.returncode != 0:
         raise Failure(f"a first job has failed: {errors.strip()[-500:]}")
-    words = result(lab)
-    return words, watch.at(int(words[1])) - watch.at(int(words[0]))
+    return result(lab), watch
 
 
-def latencies(bench, lab, kind):
+def latencies(bench, lab, kind, over):
     for size, rounds in ((8, bench.size(5000, 500)), (1 << 20, bench.size(300, 50))):
         times = {}
         for how, options in HOW.items():
-            times[how] = [float(alone(lab, kind, options, "pingpong", size, rounds)[0]) for _ in range(bench.size(5, 1))]
-            bench.figure("mpi.latency", times[how], "us", mpi=kind, bytes=size, how=how)
+            times[how] = [float(pair(lab, kind, options, "pingpong", size, rounds)[0][0]) for _ in range(bench.size(5, 1))]
+            bench.figure("mpi.latency", times[how], "us", mpi=kind, over=over, bytes=size, how=how)
         spun = sorted(times["spin"])[len(times["spin"]) // 2]
         if size == 8:
-            bench.figure("mpi.latency_cost", [value - spun for value in times["guarded"]], "us", at_most(0.5), mpi=kind, bytes=size)
+            bench.figure("mpi.latency_cost", [value - spun for value in times["guarded"]], "us", at_most(0.5), mpi=kind, over=over, bytes=size)
         else:
-            bench.figure("mpi.latency_cost", [value / spun for value in times["guarded"]], "ratio", at_most(1.15), mpi=kind, bytes=size)
+            bench.figure("mpi.latency_cost", [value / spun for value in times["guarded"]], "ratio", at_most(1.15), mpi=kind, over=over,
+                         bytes=size)
 
 
 def kernels(bench, lab, kind):
@@ -123,38 +127,41 @@ def kernels(bench, lab, kind):
             bench.figure("mpi.kernel", [float(word[0]) for word in words], "s", mpi=kind, kernel=name, how=how)
 
 
-def turns(bench, lab, kind, wait_ms, steps):
+def seconds(words):
+    return (int(words[1]) - int(words[0])) / 1e9
+
+
+def turns(bench, lab, kind, over, wait_ms, steps):
     """wait_ms: what the rank with the shorter work waits; over all a third of the time."""
     longer, shorter = int(1.5 * wait_ms * steps), int(0.5 * wait_ms * steps)
     rounds = int(bench.size(3000, 600) / (1.5 * wait_ms))
-    times = {}
+    times, of = {}, {"mpi": kind, "over": over, "wait_ms": wait_ms}
     for how, options in HOW.items():
-        runs = [alone(lab, kind, options, "turns", longer, shorter, rounds) for _ in range(bench.size(5, 1))]
-        times[how] = [(int(end) - int(begin)) / 1e9 for begin, end, _ in runs]
-    middle = {how: sorted(values)[len(values) // 2] for how, values in times.items()}
-    bench.figure("mpi.guard_cost", [value / middle["spin"] for value in times["guarded"]], "ratio", at_most(1.05 if wait_ms >= 5 else 1.1), mpi=kind,
-                 wait_ms=wait_ms)
-    for how, options in HOW.items():
-        ratios, shares = [], []
+        middle = statistics.median_low(seconds(alone(lab, kind, options, "turns", longer, shorter, rounds)) for _ in range(bench.size(5, 1)))
+        times[how], shares = [], []
         for _ in range(bench.size(5, 1)):
-            (begin, end, waited), used = pair(lab, kind, options, "turns", longer, shorter, rounds)
-            ratios.append((int(end) - int(begin)) / 1e9 / middle[how])
-            shares.append(used / float(waited))
+            words, watch = pair(lab, kind, options, "turns", longer, shorter, rounds)
+            times[how].append(seconds(words))
+            shares.append((watch.at(int(words[1])) - watch.at(int(words[0]))) / float(words[2]))
         guarded = how == "guarded"
-        bench.figure("mpi.first_ratio", ratios, "ratio", at_most(1.01) if guarded else None, mpi=kind, wait_ms=wait_ms, how=how)
+        bench.figure("mpi.first_ratio", [value / middle for value in times[how]], "ratio", at_most(1.01) if guarded else None, how=how, **of)
         bench.figure("mpi.later_share", shares, "ratio", at_least(0.8 if wait_ms >= 10 else 0.5) if guarded and (wait_ms >= 10 or wait_ms == 1) else None,
-                     mpi=kind, wait_ms=wait_ms, how=how)
+                     how=how, **of)
+    spun = statistics.median_low(times["spin"])
+    bench.figure("mpi.guard_cost", [value / spun for value in times["guarded"]], "ratio", at_most(1.05 if wait_ms >= 5 else 1.1), **of)
 
 
 def run(bench):
     for kind in KINDS:
         if subprocess.run(["sh", "-c", f"command -v mpicc.{kind}"], capture_output=True, check=False).returncode != 0:
             raise Failure(f"no mpicc.{kind} on this machine: the packages for mpi in tests/lab/packages")
-    with bench.lab(2) as lab:
-        for kind in KINDS:
-            build(lab, kind)
-            steps = float(alone(lab, kind, [], "steps")[0])
-            latencies(bench, lab, kind)
-            kernels(bench, lab, kind)
-            for wait_ms in bench.size((1, 5, 10), (10,)):
-                turns(bench, lab, kind, wait_ms, steps)
+    for over, nodes, cpus in (("tcp", 2, 1), ("shm", 1, 2)):
+        with bench.lab(nodes, cpus=cpus) as lab:
+            for kind in KINDS:
+                build(lab, kind)
+                steps = float(alone(lab, kind, [], "steps")[0])
+                latencies(bench, lab, kind, over)
+                if over == "tcp":
+                    kernels(bench, lab, kind)
+                for wait_ms in bench.size((1, 5, 10), (10,)):
+                    turns(bench, lab, kind, over, wait_ms, steps)

@@ -40,10 +40,10 @@ print(code, time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDRE
 """
 
 
-def replay(path, allocator):
+def replay(path, allocator, model):
     """Seconds, and MB at most."""
     esim = os.path.join(build_dir(), "esim", "esim")
-    done = subprocess.run([sys.executable, "-c", MEASURED, esim, "--json", "--trace", path, "--allocator", allocator],
+    done = subprocess.run([sys.executable, "-c", MEASURED, esim, "--json", "--trace", path, "--allocator", allocator, "--model", model],
                           stdout=subprocess.PIPE, text=True, check=True)
     code, seconds, kilobytes = done.stdout.split()
     if code != "0":
@@ -51,14 +51,22 @@ def replay(path, allocator):
     return float(seconds), int(kilobytes) / 1024
 
 
+def measure(bench, path, times, bars, what):
+    runs = [replay(path, what["allocator"], what["model"]) for _ in range(times)]
+    bench.figure("trace.time", [seconds for seconds, _ in runs], "s", bars[0], **what)
+    bench.figure("trace.memory", [memory for _, memory in runs], "MB", bars[1], **what)
+
+
 def run(bench):
-    jobs = bench.size(1000000, 5000)
+    jobs, shared_jobs, times = bench.size(1000000, 5000), bench.size(100000, 1000), bench.size(3, 1)
     with tempfile.TemporaryDirectory() as place:
         path = os.path.join(place, "trace.swf")
         for shape in SHAPES:
             write(path, jobs, shape)
             for allocator in ALLOCATORS:
-                runs = [replay(path, allocator) for _ in range(bench.size(3, 1))]
-                what = {"jobs": jobs, "shape": shape, "allocator": allocator}
-                bench.figure("trace.time", [seconds for seconds, _ in runs], "s", at_most(60), **what)
-                bench.figure("trace.memory", [memory for _, memory in runs], "MB", at_most(500), **what)
+                measure(bench, path, times, (at_most(60), at_most(500)),
+                        {"jobs": jobs, "shape": shape, "allocator": allocator, "model": "space"})
+        # three levels, and wide jobs hold up others: most of them wait. No bar is promised
+        write(path, shared_jobs, "mixed")
+        for allocator in ALLOCATORS:
+            measure(bench, path, times, (None, None), {"jobs": shared_jobs, "shape": "mixed", "allocator": allocator, "model": "shared"})
