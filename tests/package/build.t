@@ -30,9 +30,10 @@ is 'the examples are there, as sources' "$(dpkg-deb -c "$made"/one/elmer-doc_*.d
 
 # ---- what Debian's own checks say ----
 said=$(lintian --allow-root --fail-on none --tag-display-limit 0 "$made"/one/*.changes 2>&1)
+is 'lintian has looked' $? 0 || diag "$(tail -n 5 <<<"$said")"
 is 'lintian has no error and no warning' "$(grep '^[EW]:' <<<"$said")" ''
-needs_reason() { # an override without a line of reason above it
-    awk 'FNR == 1 { reason = 0 } /^#/ { reason = 1; next } !reason { print FILENAME ": " $0 }' "$top"/debian/*.lintian-overrides
+needs_reason() { # an override without a line of reason just above it
+    awk 'FNR == 1 { reason = 0 } /^#/ { reason = 1; next } !reason { print FILENAME ": " $0 } { reason = 0 }' "$top"/debian/*.lintian-overrides
 }
 is 'each override has a reason' "$(needs_reason)" ''
 

@@ -59,7 +59,7 @@ outrank_jobs
 pvm=$(submit alice --pvm --hosts ws1,ws2 -o /home/alice/pvm.out 2 sh -c \
     "i=0; while [ ! -e end-pvm ] && [ \$i -lt 4000 ]; do sleep $look_again; i=\$((i + 1)); done; exec $examples/barrier -P 2 -v 3")
 wait_for 30 'a PVM job runs' running "$pvm"
-plain=$(waiting_job plain --hosts ws1,ws2 2)
+plain=$(waiting_job plain --notify 'touch /home/alice/told' --hosts ws1,ws2 2)
 each=$(waiting_job each --each --hosts ws1,ws2 2)
 requeue=$(waiting_job requeue --requeue --each --hosts ws1,ws2 2)
 array=$(waiting_job array -a 1-1 --hosts ws1,ws2 2)
@@ -125,6 +125,7 @@ like 'with its output' "$(on 1 cat /home/alice/pvm.out)" verified
 wait_for 20 'nothing is left of it' nothing_left "$pvm"
 wait_for 20 'the one that waits runs' running "$queued"
 ends_well plain "$plain"
+wait_for 20 'its user is told, as was asked of the first version' on 1 test -e /home/alice/told
 ends_well each "$each"
 ends_well requeue "$requeue"
 ends_well later "$later"

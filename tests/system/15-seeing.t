@@ -116,14 +116,24 @@ wait_for 10 'the next one has written' on 2 grep -q begin /tmp/written2
 as alice 1 etail -f -n all "$id" >"$tmp/followed" 2>"$tmp/err" &
 follower=$!
 wait_for 10 'who follows sees the beginning' grep -q begin "$tmp/followed"
+full=$(submit bob --hosts ws2 1 sleep 300)
+next=$(submit bob 4 sleep 1) # waits until after all of this: nothing behind it has a turn
 on 2 touch /tmp/stop
 wait_for 20 'it ends, too' over "$id"
 wait "$follower" # here: a subshell does not wait for it
 is 'etail ends with it' $? 0
 is 'and has seen what was written last' "$(cat "$tmp/followed" "$tmp/err" | xargs)" 'begin last'
 is 'afterwards it is read from there, too' "$(tail_of 1 "$id")" $'begin\nlast'
-none_left() { ! as alice 1 equery -r --name 'etail-*' | grep -q etail; }
-wait_for 10 'and what read it has ended' none_left
+as carol 1 eadmin drain ws2 2>/dev/null
+is 'also when the host is drained' "$(tail_of 1 "$id")" $'begin\nlast'
+as carol 1 eadmin resume ws2 2>/dev/null
+is 'though another job waits all the time' "$(field "$next" 'j["state"]')" queued
+is 'what read it is in no list' "$(as alice 1 equery --history --name 'output-of-*' | grep -c output-of)" 0
+none_left() { ! on 2 pgrep -u alice -fx '/bin/sleep 60' >/dev/null; }
+wait_for 10 'and has ended' none_left
+as bob 1 ecancel "$next"
+as bob 1 ekill "$full"
+wait_for 20 'the host is free again' over "$full"
 
 id=$(submit alice --hosts ws1,ws2 --each -o '/tmp/rank.%r' 4 sh -c 'echo "rank $ELMER_RANK"; exec sleep 300')
 ranks_are() { [ "$(for r in 0 1 2 3; do as alice 1 etail -r "$r" "$id" 2>&1; done | xargs)" = 'rank 0 rank 1 rank 2 rank 3' ]; }

@@ -83,6 +83,11 @@ is 'and has changed nothing' "$(on 3 sh -c 'ls -d /var/lib/elmer-ca /var/lib/elm
 said() { on "$1" journalctl -q -o cat --no-pager -u "$2" | grep -qE "$3"; }
 status_says() { on "$1" systemctl show -P StatusText rsd | grep -qE "$2"; }
 wait_for 60 'the status of rsd says that others are tried' status_says 2 'no link to ws[13]:7110: .*; the other addresses are tried too'
+on 3 sh -c 'umask 077; mkdir /var/lib/elmer-ca; cd /var/lib/elmer-ca; openssl genpkey -algorithm ed25519 -out ca.key' >/dev/null 2>&1
+like "another CA's key is not replaced" "$(on 3 eadmin init --restore /root/b 2>&1)" '^eadmin: there is another CA on this host already'
+on 3 sh -c 'cd /var/lib/elmer-ca; openssl req -x509 -new -key ca.key -subj /CN=other -days 9999 -out ca.crt; rm ca.key' >/dev/null 2>&1
+like 'nor its certificate' "$(on 3 eadmin init --restore /root/b 2>&1)" '^eadmin: there is another CA on this host already'
+on 3 rm -r /var/lib/elmer-ca
 out=$(on 3 sh -c 'umask 077; eadmin init --restore /root/b --now' 2>&1)
 like 'another host goes on from the backup' "$out" 'The backup is of .*, made on ws1'
 like 'with its ids beyond those of the lost one' "$out" 'the next job gets the id 2[0-9]{9}\.'
@@ -120,4 +125,12 @@ wait_for 60 'the old elmer runs again' old_elmer
 on 2 systemctl restart rsd
 wait_for 60 'a workstation refuses it' said 2 'rsd*' 'elmer=ws1:7110 no link: .*certificate that was replaced'
 wait_for 60 'and stays with the new one' up 3 ws2
+
+# ---- the store is lost once more, and the CA was renewed since the backup: the same key, and another certificate ----
+on 3 sh -c 'systemctl stop elmer; mkdir /root/lost; mv /var/lib/elmer/* /root/lost
+    cd /var/lib/elmer-ca; openssl x509 -in ca.crt -signkey ca.key -days 9999 -out /root/renewed; cat /root/renewed >ca.crt' >/dev/null 2>&1
+out=$(on 3 sh -c 'umask 077; eadmin init --restore /root/b --now' 2>&1)
+like 'a CA that was renewed is no other one' "$out" 'elmer runs, and will at each boot' || diag "$out"
+is 'and stays renewed' "$(on 3 cat /var/lib/elmer-ca/ca.crt)" "$(on 3 cat /root/renewed)"
+wait_for 60 'the workstations link' up 3 ws2
 done_testing

@@ -5,7 +5,8 @@
 . "$(dirname "$0")/jobs.sh"
 
 lease=10 wait=$((lease * 1100 + 1000)) # the next attempt begins a lease, a tenth and a second after the last contact
-lab_up 3 --elmer 'allocator = v1' --elmer 'heartbeat = 1s' --elmer 'host_timeout = 3s' --elmer "lease = ${lease}s" --rsd 'tickets = require'
+# Four seconds suspect, from the second missed heartbeat to host_timeout: a node beside other work is asked once a second.
+lab_up 3 --elmer 'allocator = v1' --elmer 'heartbeat = 1s' --elmer 'host_timeout = 6s' --elmer "lease = ${lease}s" --rsd 'tickets = require'
 on 1 sh -c 'cat >/home/alive && chmod 755 /home/alive' <<'END'
 #!/bin/bash
 # alive FILE: one line a tick: attempt, host, when; "end" when it is told to end

@@ -31,6 +31,8 @@ wait_for 10 'it ends' over "$line"
 three=$(submit alice -o /dev/null 3 sleep 60)
 wait_for 10 'three processors are a row of three' running "$three"
 is 'of the whole cube' "$(by_rank "$three")" 'ws1 ws2 ws4'
+like 'which equery shows, though none was asked for' "$(on 1 equery "$three")" ' a mesh of 1x3: '
+is 'and for programs' "$(field "$three" 'j["mesh_rows"]')" 1
 small=$(submit bob -o /dev/null 1 sleep 60)
 wait_for 10 'what it leaves is for another' running "$small"
 is 'there' "$(by_rank "$small")" ws3

@@ -123,11 +123,27 @@ wait_for 10 'and comes again' up_again
 is 'its stream goes on' "$(printed lost | xargs)" here
 ok 'a courier is killed' on 2 pkill -KILL -x elmer-courier
 wait_for 5 'who waits for it is told' eval 'printed lost | grep -q "status 255"'
-like 'why' "$(printed lost)" 'erun: the connection to ws2 is lost \(.*\): what ran there is ended'
+like 'why' "$(printed lost)" 'erun: the connection to ws2 is lost \(.*\): what ran there is told to end'
 ok 'what it had started is' until_ok 5 eval '[ -z "$(on 2 pgrep -f "^sleep 987")" ]'
 as alice 1 ekill "$id"
 wait_for 10 'it ends' over "$id"
 ok 'nothing is left' until_ok 5 nothing_left "$id"
+id=$(submit alice -o /home/alice/left 4 sh -c 'erun --host ws2 sh -c "sleep 986; true"; echo status $?; sleep 100')
+wait_for 10 'a process runs below a shell on the other host' eval '[ -n "$(on 2 pgrep -f "^sleep 986")" ]'
+ok 'its courier is killed' on 2 pkill -KILL -x elmer-courier
+wait_for 5 'who waits for it is told' eval 'printed left | grep -q "status 255"'
+ok 'the shell is ended by the kernel' until_ok 5 eval '[ -z "$(on 2 pgrep -f "^sh -c sleep 986")" ]'
+ok 'what it has started goes on' on 2 pgrep -f '^sleep 986'
+as alice 1 ekill "$id"
+wait_for 10 'until the job ends' over "$id"
+ok 'then nothing is left' until_ok 5 nothing_left "$id"
+id=$(submit alice -o /home/alice/kept 4 sh -c 'erun --each sh -c "head -c 60000 /dev/zero; exec sleep 987" |
+    (all=0; while n=$(head -c 8000 | wc -c); test "$n" -gt 0; do all=$((all + n)); echo "read $all"; sleep 0.2; done); sleep 100')
+wait_for 10 'who reads slowly has read some of what processes on both hosts print' eval 'printed kept | grep -q "read 24000"'
+ok 'the courier on the other host is killed' on 2 pkill -KILL -x elmer-courier
+wait_for 20 'what has come is still written' eval 'printed kept | grep -q "read 240000"'
+as alice 1 ekill "$id"
+wait_for 10 'it ends' over "$id"
 id=$(submit alice -o /home/alice/asks 4 sh -c 'echo ready; until test -e /tmp/go.asks; do sleep 0.1; done; env --default-signal=INT erun --host ws2 true & p=$!
     until ls -l /proc/$p/fd | grep -q signalfd; do sleep 0.1; done; begun=$(date +%s); kill -INT $p; wait $p; echo $? $(($(date +%s) - begun < 8))')
 wait_for 10 'a process is about to ask elmer' eval 'printed asks | grep -q ready'

@@ -51,6 +51,8 @@ like 'a rank that segfaults' $? '^(139|15)$' # 15: one that has lost its connect
 like 'why' "$(why)" 'erun: rank 1 on ws1 was ended by signal 11 \(Segmentation fault\)(, too| before MPI_Finalize: all are ended)'
 run 4 erun -n 2 --mpi=pmi1 $program segfault
 is 'by shared memory' "$? $(why)" '139 erun: rank 1 on ws1 was ended by signal 11 (Segmentation fault) before MPI_Finalize: all are ended'
+run 4 erun --mpi=pmi1 sh -c 'sleep 600 & exec '"$program"' segfault'
+like 'one that others of its own hold the output of' "$? $(why)" '^(139|15) erun: rank 1 on ws1 was ended by signal 11'
 for library in with without; do
     arg=(); [ $library = with ] || arg=(-v LD_PRELOAD=)
     run "${arg[@]}" 4 erun --mpi=pmi1 $program exit

@@ -25,6 +25,7 @@ ends() { # HOW STATUS
     ms=$(($(node_ms) - $(as alice 1 cat cause)))
     like "$m: $1: the status" "$rc" "^$2$"
     ok "$m: $1: that ends the job within 2 s ($ms ms)" test "$ms" -le $((2000 * patience))
+    ok "$m: $1: and nothing is left on any host" until_ok 4 nothing_left "$ran"
 }
 # From what the test has done just now, which kills something.
 dies() { # NAME STATUS-SIGNAL-REASON: as a pattern
@@ -76,7 +77,8 @@ is 'mpich: and so does one that is not of the job' $? 255
 run 4 mpirun.mpich -hosts ws1:4 -n 4 /home/mpi.mpich exit
 is 'mpich: one of which mpiexec knows nothing, because others on its host were started after it' $? 5
 run 4 mpirun.openmpi -n 1 /home/mpi.openmpi spawn
-is 'openmpi: MPI_Comm_spawn' "$(cat "$tmp/out")" 'spawned says 42'
+is 'openmpi: MPI_Comm_spawn' "$? $(cat "$tmp/out")" '0 spawned says 42'
+ok 'openmpi: and nothing is left of it on any host' until_ok 4 nothing_left "$ran"
 run 4 mpirun.openmpi -n 2 --host ws1:2 /home/mpi.openmpi hello
 is 'openmpi: what the user says counts' "$(grep -c 'of 2 on ws1' "$tmp/out")" 2
 as alice 1 sh -c 'echo "#!/bin/sh

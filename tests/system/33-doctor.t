@@ -17,6 +17,7 @@ for check in name link certificate real-time job user home own-name other-names 
 done
 like 'nobody needs a certificate on the queue host itself' "$(found good ws1 certificate)" '^$'
 like "but elmer has one" "$(found good - certificate)" 'is good until 20'
+ok 'and its address' test -n "$(found good - listen)"
 ok 'the store has room' test -n "$(found good - store)"
 ok 'a job of PVM has run over both' test -n "$(found good - pvm-job)"
 ok 'a user may ask, too' doctor as alice 2 eadmin doctor
@@ -94,6 +95,30 @@ like 'no job can be tried' "$(found bad ws2 job)" 'no job can be tried: user ali
 on 1 sh -c 'rm /etc/elmer/elmer.conf.d/80-doctor.conf; systemctl reload elmer'
 wait_for 20 'the two are left' hosts_up 2
 
+# ---- what is no fault of the cluster ----
+printf '[elmer]\nmax_nprocs = 1\n' | conf
+limited() { as alice 1 esubmit --dry-run 2 true 2>&1 | grep -q max_nprocs; }
+wait_for 10 'a job gets one processor at most' limited
+broken 'that is a limit' warning - pvm-job 'no job can be tried: 2 processors .*max_nprocs'
+
+printf '[elmer]\nlevels = 1\n' | conf
+full=$(submit bob -o /dev/null --hosts ws2 "$(on 1 eadmin hosts --json | python3 -c 'import json, sys
+print(*(h["processors"] for h in json.load(sys.stdin)["hosts"] if h["host"] == "ws2"))')" sleep 300)
+wait_for 20 'ws2 is full' running "$full"
+{ doctor as alice 1 eadmin doctor; echo $? >"$tmp/code"; } &
+asked() { [ -n "$(state $((full + 2)))" ]; }
+wait_for 20 'doctor has asked for a job on each' asked
+id=$(submit bob -o /dev/null --hosts ws1 1 true)
+within 10 'no job of a user waits for it' over "$id"
+wait $!
+is 'a host that is full is not bad' "$(cat "$tmp/code")" 0
+like '... and the line' "$(found warning ws2 job)" 'no job was tried: it would have waited, and jobs of users behind it: .'
+ok 'the other one is tried' test -n "$(found good ws1 job)"
+is 'nothing of it waits' "$(on 1 equery --name doctor | grep -c doctor)" 0
+as bob 1 ekill "$full" 2>/dev/null
+on 1 sh -c 'rm /etc/elmer/elmer.conf.d/80-doctor.conf; systemctl reload elmer'
+wait_for 20 'there is room again' hosts_up 2
+
 # ---- what a job there tells ----
 # Things that do not hinder each other, broken together and read one by one. Not the user: with another number, or another name of
 # it, there is no job. The disk is not full, df says so.
@@ -167,6 +192,8 @@ fi
 printf '#!/bin/sh\nexit 3\n' >"$tmp/ends"
 on 2 sh -c 'cp /usr/bin/pvmd /run/pvmd; cat >/usr/bin/pvmd' <"$tmp/ends"
 broken 'PVM that does not start' bad - pvm-job 'the job has failed: .'
+like '... and the host where it does not' "$(found bad ws2 pvm-job)" 'the job has failed: .'
+ok 'on the other one it does' test -n "$(found good ws1 pvm-job)"
 on 2 sh -c 'cat /run/pvmd >/usr/bin/pvmd'
 for k in 1 2; do on $k sh -c 'mkdir /root/mpi; [ ! -e /usr/bin/mpirun ] || mv /usr/bin/mpirun /usr/bin/mpiexec /root/mpi'; done
 broken 'no MPI' warning ws2 mpi 'apt install openmpi-bin, or mpich'
@@ -203,7 +230,7 @@ like 'and that of its link' "$(found bad ws2 link)" '(down|suspect): .*systemctl
 ok 'it joins once more' joins
 wait_for 20 'it links' hosts_up 2
 
-# ---- no host, no elmer, no room for its store ----
+# ---- no host, no elmer, no room for its store, no port ----
 doctor as alice 1 eadmin doctor ws7
 is 'a host that is none: the exit status' $? 1
 like 'and the line' "$(found bad ws7 link)" 'no host of this cluster'
@@ -214,6 +241,15 @@ like 'and the line' "$(found bad - elmer)" 'not reachable'
 on 1 mount -t tmpfs -o size=4m small /var/lib/elmer
 doctor on 1 eadmin doctor
 like 'no room for the store' "$(found bad - store)" '/var/lib/elmer has 4 MiB free of 4: free some'
-on 1 sh -c 'umount /var/lib/elmer; systemctl start elmer'
+on 1 umount /var/lib/elmer
+on 1 systemd-run -q --collect --unit other nc -lk 7110
+other_listens() { on 1 ss -Hltn | grep -q :7110; }
+wait_for 10 'another program has its port' other_listens
+on 1 systemctl start elmer
+doctor as alice 1 eadmin doctor --no-jobs
+is 'that is bad' $? 1
+like 'and the line' "$(found bad - listen)" 'another program has .*:7110, so other hosts cannot link: ss -ltnp says which; stop it'
+like 'so says the check' "$(on 1 eadmin config check 2>&1)" 'Address already in use; another program has it'
+on 1 systemctl stop other
 wait_for 20 'all is well again' eval 'as alice 1 eadmin doctor >/dev/null'
 done_testing

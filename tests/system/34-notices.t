@@ -84,7 +84,7 @@ on 2 systemctl stop rsd
 wait_for 20 'elmer does not hear that host' not_up ws2
 ok 'it is ended' as alice 1 ekill "$id"
 wait_for 30 'and over' over "$id"
-like 'its notice waits for its host' "$(on 1 equery "$id")" 'told  *of its end: not yet .* waits until the host where it was submitted is up'
+like 'its notice waits for its host' "$(on 1 equery "$id")" 'told  *of its end: not yet .* waits until its host is up'
 is 'which nobody else does' "$(lines 1 /tmp/n.3)" 0
 on 2 systemctl start rsd
 wait_for 30 'and is there when that is back' has_line 2 /tmp/n.3

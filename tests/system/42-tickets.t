@@ -34,6 +34,11 @@ ticket_of_another_cluster 2 >"$tmp/other"
 like 'another cluster gives her one as well' "$(cat "$tmp/other")" '^[0-9a-f]{400,}$'
 on 1 sh -c 'cat >/home/other' <"$tmp/other"
 
+like 'whoever has it cannot submit with it on another host' "$(as alice 1 /home/hostile-net submit <"$tmp/ticket")" \
+    'its ticket was signed by ws2, and it comes from ws1'
+like '... which the log of elmer says' "$(on 1 journalctl -u elmer -o cat)" \
+    'host=ws1 user=alice submission refused: its ticket is of host=ws2'
+
 hostile on
 wait_for 20 'the hostile network half has asked for everything' finished_cases all
 for case in 'without a ticket:missing' "for a user who did not submit:other-user" "with another's uid:other-user" 'cut short:garbled' \
@@ -75,4 +80,28 @@ like 'it waits for a moment, and is accepted' "$(cat "$tmp/early")" '^[0-9]+$'
 id=$(cat "$tmp/early")
 wait_for 20 'it has been signed, and runs' over "$id"
 is '... to its end' "$(field "$id" 'j["reason_code"]')" exited
+
+# ... nor where systemd listens for rsd already, and for who signs not yet
+on 1 sh -c 'systemctl stop rsd && rm /run/elmer-rsd/*.sock
+    nc -lkU /run/elmer-rsd/rsd.sock </dev/null >/dev/null 2>&1 & echo $! >/run/nc.pid'
+until_ok 5 on 1 chmod 666 /run/elmer-rsd/rsd.sock
+submit alice -o /dev/null 1 true >"$tmp/early" &
+early=$!
+waits_for_a_second() { [ "$(on 1 ps -C esubmit -o etimes= | xargs)" -ge 1 ]; }
+wait_for 5 'a submission finds elmer, and one socket of two: it waits' waits_for_a_second
+on 1 sh -c 'kill "$(cat /run/nc.pid)"; systemctl start rsd'
+wait "$early"
+id=$(cat "$tmp/early")
+wait_for 20 'is signed, and runs' over "$id"
+is '... to its end, too' "$(field "$id" 'j["reason_code"]')" exited
+
+# ... and where it stays away nothing is submitted that would be refused on its host
+on 1 sh -c 'systemctl stop rsd && rm -f /run/elmer-rsd/*.sock'
+begun=$SECONDS
+as alice 1 esubmit -o /dev/null 1 true >"$tmp/early" 2>"$tmp/said"
+is 'without rsd a submission fails' $? 6
+like 'and says why' "$(cat "$tmp/said")" 'rsd does not run on this host, so nobody signs the submission: systemctl start rsd$'
+ok 'in some seconds' test $((SECONDS - begun)) -le 20
+on 1 systemctl start rsd
+is 'nothing was accepted' "$(submit alice -o /dev/null 1 true)" $((id + 1))
 done_testing

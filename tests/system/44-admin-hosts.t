@@ -28,6 +28,9 @@ like 'the log of decisions has who and from where' "$(on 1 eadmin log)" 'carol@w
 ok 'she reads it there' as carol 2 eadmin log
 ok 'she sets the allocator' as carol 2 eadmin set allocator v2
 ok 'and sets it back' as carol 2 eadmin set allocator default
+like 'her own host goes down as well, but for what is left to root' "$(status_of carol 2 eadmin shutdown ws2)" \
+    '^0 .*host ws2 has no jobs.*eadmin resume ws2.*as root on ws2: systemctl poweroff$'
+ok 'and is used again' as carol 2 eadmin resume ws2
 like 'from ws3, which admin_hosts does not name, she may not' "$(status_of carol 3 eadmin drain ws1)" '^5 .*add ws3 to "admin_hosts = ...'
 like 'nor bob from ws2' "$(status_of bob 2 eadmin drain ws1)" '^5 .*only administrators \(group elmer-admin\) may drain hosts$'
 like 'nor root of ws2' "$(status_of root 2 eadmin drain ws1)" '^5 .*only administrators \(group elmer-admin\) may drain hosts$'

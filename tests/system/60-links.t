@@ -84,20 +84,21 @@ hostile idle 10000 10.214 <"$tmp/hold" >"$tmp/idle" &
 crowd=$!
 exec 7>"$tmp/hold"
 wait_for 60 'ten thousand idle connections' grep -q 'connected 10000' "$tmp/idle"
-# Milliseconds of the slowest of 50 queries, by a client that does not wait behind this machine's other work.
-slowest() {
+# Milliseconds of the slowest of 50, by a client that does not wait behind this machine's other work.
+slowest() { # CMD..
     LAB_FIFO=50 on 1 bash -c 'worst=0
         for i in $(seq 50); do
             begin=${EPOCHREALTIME/./}
-            equery -r >/dev/null || exit 1
+            "$@" >/dev/null || exit 1
             took=$((${EPOCHREALTIME/./} - begin))
             [ $took -le $worst ] || worst=$took
         done
-        echo $((worst / 1000))'
+        echo $((worst / 1000))' - "$@"
 }
-ms=$(slowest)
+start_ms=$(slowest /bin/true) # what it takes to start a program
+ms=$(($(slowest equery -r) - start_ms))
 ok 'elmer answers others within 100 ms meanwhile' test "$ms" -le 100
-diag "the slowest of 50 queries took $ms ms"
+diag "the slowest of 50 queries took $ms ms, beside $start_ms of 50 programs that do nothing"
 ok 'it has descriptors to spare' on 1 sh -c 'test "$(ls /proc/$(systemctl show -P MainPID elmer)/fd | wc -l)" -lt 1500'
 on 2 systemctl restart rsd
 wait_for 10 'a host gets in meanwhile' hosts_up 3

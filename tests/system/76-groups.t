@@ -83,6 +83,29 @@ if [ -n "$all" ]; then
     wait_for 10 'with a new one' settled || how_it_is
     ok 'and the job lives' unchanged
 fi
+
+# ---- what jobs weigh ----
+if [[ " $on_offer " = *' cpu '* ]]; then
+    weighs() { [ "$(at "cat $1/cpu.weight")" = "$2" ]; } # a job's group, or .. for all jobs together
+    wait_for 5 'a job that shares with nobody weighs 100' weighs "$job.1" 100
+    wait_for 5 'and so do all jobs together' weighs .. 100
+    below=$(submit bob --hosts ws1 -o /dev/null 1 /home/testjob --work-us 1000 --wait-us 20000 600)
+    wait_for 10 'another job runs below it' running "$below"
+    wait_for 5 'which weighs 1' weighs "$below.1" 1
+    wait_for 5 'and so do all together, since each shares' weighs .. 1
+    at 'echo 100 >../cpu.weight' # as systemd, when it reloads units
+    wait_for 5 'that is said again' weighs .. 1
+    on 1 systemctl stop rsd
+    ok 'when rsd has stopped they weigh 100' weighs .. 100
+    on 1 systemctl start rsd
+    wait_for 20 'and when it is back, 1' weighs .. 1
+    as bob 1 ekill "$below"
+    wait_for 10 'the job below ends' over "$below"
+    wait_for 5 'beside nobody they weigh 100 again' weighs .. 100
+    ok 'all that time the first has gone on' unchanged
+else
+    skip 'jobs that share weigh 1' 'no controller cpu here'
+fi
 as alice 1 ekill "$job"
 wait_for 10 'it ends' over "$job"
 

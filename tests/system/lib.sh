@@ -27,6 +27,7 @@ LAB=${LAB:-lab} # or vm: machines instead of nodes
 lab=$top/tests/$LAB/$LAB
 build=${LAB_BUILD:-$top/build}
 export LAB LAB_BUILD=$build LAB_ID=${LAB_ID:-t-$$}
+lab_set=$("$lab" path state)
 patience=1 # what is promised may take so many times longer there
 leniency=10 # all other waiting
 sanitized=$(grep -o -m 1 enable-sanitizers "$build/config.status" 2>/dev/null)
@@ -114,18 +115,27 @@ skip() { # NAME REASON
 # shellcheck disable=SC2034
 quiet() { quiet=$("$top/tests/lab/quiet"); }
 
-[ "$LAB" = lab ] && long_pause=0.1 || long_pause=0.5
+[ "$LAB" = lab ] && long_pause=100 || long_pause=500
 exec {never}<> <(:) # nothing ever comes: to pause without a process
-until_ms() { # MILLISECONDS CMD..: poll every 20 ms, after a second every 100, or 500 in an emulated machine: asking takes the CPU from
-    local begin now pause=0.02 # what is waited for
-    begin=$(now_ms)
-    local deadline=$((begin + $1))
+# Poll every 20 ms, after a second every 100, or 500 in an emulated machine; and three times as long as the asking took, which takes the CPU
+# from what is waited for. The last look is at the deadline.
+until_ms() { # MILLISECONDS CMD..
+    local uptime_ms begin deadline asked pause
+    read_uptime
+    begin=$uptime_ms deadline=$((uptime_ms + $1))
     shift
+    asked=$uptime_ms
     until "$@" >/dev/null 2>&1; do
-        now=$(now_ms)
-        [ "$now" -lt $deadline ] || return 1
-        [ $((now - begin)) -lt 1000 ] || pause=$long_pause
+        read_uptime
+        [ "$uptime_ms" -lt $deadline ] || return 1
+        pause=$((3 * (uptime_ms - asked) < 500 ? 3 * (uptime_ms - asked) : 500))
+        [ $((uptime_ms - begin)) -lt 1000 ] || [ "$pause" -ge "$long_pause" ] || pause=$long_pause
+        [ "$pause" -ge 20 ] || pause=20
+        [ $((uptime_ms + pause)) -lt $deadline ] || pause=$((deadline - uptime_ms))
+        printf -v pause '%d.%03d' $((pause / 1000)) $((pause % 1000))
         read -rt "$pause" -u "$never" || true
+        read_uptime
+        asked=$uptime_ms
     done
 }
 until_ok() { until_ms $(($1 * 1000 * leniency)) "${@:2}"; }
@@ -144,10 +154,15 @@ wait_point() { # SECONDS NAME CMD..
     fi
 }
 
-now_ms() { # /proc/uptime counts in 10 ms, this in 1; no process is started
+read_uptime() { # to $uptime_ms; /proc/uptime counts in 10 ms, this in 1; no process is started
     local s
     read -r s _ </proc/uptime
-    echo "$((10#${s%.*} * 1000 + 10#${s#*.} * 10))"
+    uptime_ms=$((10#${s%.*} * 1000 + 10#${s#*.} * 10))
+}
+now_ms() {
+    local uptime_ms
+    read_uptime
+    echo "$uptime_ms"
 }
 
 bail_out() {
@@ -212,16 +227,17 @@ skip_file() {
     exit 0
 }
 
+# On nodes without the script, which is a quarter of what it costs there.
 on() {
     local k=$1
     shift
-    "$lab" exec "$k" "$@"
+    if [ "$LAB" = lab ]; then "$lab_set/enter" "$lab_set" "$k" "$@"; else "$lab" exec "$k" "$@"; fi
 }
 
 as() {
     local user=$1 k=$2
     shift 2
-    "$lab" login "$k" "$user" "$@"
+    if [ "$LAB" = lab ]; then "$lab_set/enter" "$lab_set" "$k" -u "$user" "$@"; else "$lab" login "$k" "$user" "$@"; fi
 }
 
 # observe FILE [OPTION..] LABEL=GROUP..: GROUP is absolute; node_group K PATH gives that of a path inside a node.

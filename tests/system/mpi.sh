@@ -3,7 +3,7 @@
 #
 #   build_mpi                 as $tmp/mpi.openmpi and $tmp/mpi.mpich; skips the file where a compiler is missing
 #   give_mpi                  to all nodes, as /home/mpi.openmpi and /home/mpi.mpich
-#   run NPROCS [ARG..] COMMAND..      a job of alice with this command, its output in $tmp/out; its status. Its limit: $MPI_LIMIT
+#   run NPROCS [ARG..] COMMAND..      a job of alice with this command, its output in $tmp/out; its status, its id in $ran. Its limit: $MPI_LIMIT
 #
 # shellcheck disable=SC2154 # variables of lib.sh
 build_mpi() {
@@ -23,8 +23,9 @@ give_mpi() {
 run() {
     local rc
     as alice 1 rm -f out
-    as alice 1 esubmit -t "${MPI_LIMIT:-60s}" -w -o /home/alice/out "$@" >/dev/null 2>&1
+    ran=$(as alice 1 esubmit -t "${MPI_LIMIT:-60s}" -w -o /home/alice/out "$@" 2>/dev/null)
     rc=$?
+    ran=${ran%%[!0-9]*}
     as alice 1 cat out | grep -v "Warning: setpgid" >"$tmp/out" # Open MPI: its agent was quicker than it
     return $rc
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""In place of elmer-rsd-net: speaks to rsd's jobs half as one that was taken over. `hostile-net ticket` gets a user's ticket.
+"""In place of elmer-rsd-net: speaks to rsd's jobs half as one that was taken over. `hostile-net ticket` gets a user's ticket,
+`hostile-net submit` submits with the one that it reads.
 `hostile-net elmer` is in place of elmer: it has its key, and asks the first host that links for the same."""
 import os, socket, ssl, struct, sys
 
@@ -77,13 +78,28 @@ def start(s, job, command=COMMAND, environment=(), drop=0, process=0, directory=
     return field(got, 'text') if field(got, 'type') == 'start_failed' else 'exited ' + field(got, 'exit_status', '')
 
 
-def ticket_of_user():
+def connect(path):
     s = socket.socket(socket.AF_UNIX)
-    s.connect('/run/elmer-rsd/ticket.sock')
-    got = ask(s, '{"type":"submit","id":1,"token":"t","name":"x","nprocs":1,"each":false,"pvm":false,"command":%s,"dir":"%s",'
-              '"comment":"","output":"out","errors":"","environment":%s,"hosts":[],"umask":18,"submit_host":"","requeue":false,'
-              '"mesh_rows":0,"ticket":""}' % (COMMAND, DIR, texts(GIVEN)), 'ticket', 'error')
+    s.connect(path)
+    return s
+
+
+def submission(ticket):
+    return ('{"type":"submit","id":1,"token":"t","name":"x","nprocs":1,"each":false,"pvm":false,"command":%s,"dir":"%s",'
+            '"comment":"","output":"out","errors":"","environment":%s,"hosts":[],"umask":18,"submit_host":"","requeue":false,'
+            '"mesh_rows":0,"ticket":"%s"}' % (COMMAND, DIR, texts(GIVEN), ticket))
+
+
+def ticket_of_user():
+    got = ask(connect('/run/elmer-rsd/ticket.sock'), submission(''), 'ticket', 'error')
     print(field(got, 'ticket') or field(got, 'text'))
+
+
+def submit(ticket):
+    s = connect('/run/elmer-rsd/rsd.sock')
+    ask(s, '{"type":"hello","id":0,"program":"hostile","major":1,"minor":5,"capabilities":[]}', 'hello')
+    got = ask(s, submission(ticket), 'submitted', 'error')
+    print(field(got, 'text') or 'submitted')
 
 
 def as_elmer():
@@ -166,6 +182,9 @@ def joined():
 
 if sys.argv[1:] == ['ticket']:
     ticket_of_user()
+    sys.exit(0)
+if sys.argv[1:] == ['submit']:
+    submit(sys.stdin.read().strip())
     sys.exit(0)
 for line in open('/etc/passwd'):
     if line.startswith('alice:'):
