@@ -365,11 +365,13 @@ static void use_ticket(struct elmer *e, struct client_call *c)
 {
     int result = client_ticket_take(&c->signing, c->request, c->error);
 
-    if (result != ELMER_OK) {
+    if (result != ELMER_OK && e->link != LINK_NONE) {
         finish(e, c, result);
         return;
     }
-    c->is_signed = true;
+    c->is_signed = result == ELMER_OK;
+    if (!c->is_signed) /* rsd went away with its sockets one by one: elmer is looked for as where none was ever there */
+        client_signing_drop(&e->desk, &c->signing);
     move(e, c, CLIENT_CONNECT);
 }
 
