@@ -20,6 +20,7 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -76,6 +77,7 @@ static bool is_at_top(const struct root *root, const struct root_job *job)
 
 static int64_t part_of(int64_t all_us, size_t parts)
 {
+    assert(parts > 0);
     return all_us > (int64_t)parts ? all_us / (int64_t)parts : 1;
 }
 
