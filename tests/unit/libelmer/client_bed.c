@@ -62,7 +62,8 @@ int client_bed_teardown(void **state)
     (void)state;
     elmer_close(elmer);
     channel_fini(&channel);
-    close(listener);
+    if (listener >= 0)
+        close(listener);
     return 0;
 }
 

@@ -17,7 +17,7 @@
 #include "tests/unit/libelmer/client_bed.h"
 #include "tests/unit/peer.h"
 
-enum { CALL_MS = 30000, BEFORE_TASKS = 7 }; /* the minor version in which kill had no tasks */
+enum { CALL_MS = 30000, SILENCE_MS = 2000, BEFORE_TASKS = 7 }; /* the minor version in which kill had no tasks */
 
 /* The next connection, which has said hello; nothing is said to it. */
 static void accept_silently(void)
@@ -61,12 +61,12 @@ static struct elmer_call *kill_begun(int timeout_ms)
     return call;
 }
 
-static struct elmer_call *submit_begun(void)
+static struct elmer_call *submit_begun(int timeout_ms)
 {
     static const char *command[] = {"true", NULL};
     const struct elmer_submission job = {.nprocs = 1, .command = command, .dir = "/d", .umask = 022};
     struct elmer_call *call;
-    assert_int_equal(elmer_submit_begin(elmer, &job, CALL_MS, &call, NULL), ELMER_OK);
+    assert_int_equal(elmer_submit_begin(elmer, &job, timeout_ms, &call, NULL), ELMER_OK);
     return call;
 }
 
@@ -102,7 +102,7 @@ static void a_kill_waits_for_nobody(void **state)
 
 static void a_submission_waits_for_the_hello(void **state)
 {
-    struct elmer_call *call = submit_begun();
+    struct elmer_call *call = submit_begun(CALL_MS);
     struct wire_message submitted = {.type = WIRE_submitted, .u.submitted = {.job = 3, .state = "", .reason = ""}}, m;
     struct err err = ERR_INIT;
     (void)state;
@@ -122,7 +122,7 @@ static void the_order_is_kept(void **state)
     struct wire_message m;
     struct err err = ERR_INIT;
     (void)state;
-    submit_begun();
+    submit_begun(CALL_MS);
     kill_begun(CALL_MS);
     accept_silently();
     assert_int_equal(channel_next(&channel, &m, &err), 0);
@@ -137,9 +137,25 @@ static void a_submission_is_signed_meanwhile(void **state)
 {
     int desk = client_bed_desk();
     (void)state;
-    submit_begun();
+    submit_begun(CALL_MS);
     assert_true(comes(desk));
     close(desk);
+}
+
+/* An rsd that stops takes its sockets away one by one: what is told does not depend on which one was met. */
+static void rsd_stops_while_it_is_signed(void **state)
+{
+    struct elmer_call *call;
+    struct elmer_error error;
+    (void)state;
+    close(client_bed_desk());
+    call = submit_begun(SILENCE_MS);
+    accept_silently();
+    channel_fini(&channel);
+    close(listener);
+    listener = -1;
+    assert_int_equal(ended(call, &error), ELMER_UNREACHABLE);
+    assert_non_null(strstr(error.text, "nobody answers at"));
 }
 
 /* The peer speaks another version than was presumed, and writes the request otherwise: it refuses it, and the client
@@ -236,7 +252,7 @@ static void what_was_not_said_is_not_in_doubt(void **state)
     struct elmer_call *call;
     (void)state;
     client_bed_patience(200);
-    call = submit_begun();
+    call = submit_begun(CALL_MS);
     accept_silently();
     channel_fini(&channel);
     close(listener);
@@ -353,6 +369,7 @@ int main(void)
         IN_BED(a_submission_waits_for_the_hello),
         IN_BED(the_order_is_kept),
         IN_BED(a_submission_is_signed_meanwhile),
+        IN_BED(rsd_stops_while_it_is_signed),
         IN_BED(another_version_is_spoken),
         IN_BED(a_request_that_is_the_same_in_both_stays),
         IN_BED(silence_says_what_is_not_known),
