@@ -44,7 +44,7 @@ on 1 tee /etc/elmer/elmer.conf >/dev/null <<'CONF'
 listen = ws1:7110
 hosts = ws1 ws2
 allocator = v1
-levels = 7
+levels = 9
 CONF
 # An emulated machine starts programs ten times slower: up to 37 s have passed there from one rsd to the next.
 [ "$LAB" = lab ] || on 1 sh -c 'echo "host_timeout = 300s" >>/etc/elmer/elmer.conf'
@@ -65,8 +65,12 @@ requeue=$(waiting_job requeue --requeue --each --hosts ws1,ws2 2)
 array=$(waiting_job array -a 1-1 --hosts ws1,ws2 2)
 task=$((array + 1))
 keep=$(submit alice --pty --keep --detach --hosts ws1,ws2 2 sh -c 'read -r line; echo "read $line"; exit 7') # no terminal but the job's
+# Processes that the job's own command has started through the couriers, which hold its streams; and a machine without a command.
+erun=$(submit alice -o /home/alice/erun.out --hosts ws1,ws2 2 erun --each sh -c \
+    "i=0; while [ ! -e end-erun ] && [ \$i -lt 4000 ]; do sleep $look_again; i=\$((i + 1)); done; echo \"rank \$ELMER_RANK says so\"; exit 7")
+machine=$(submit alice --hosts ws1,ws2 -P 2)
 busy=$(submit bob -o /dev/null --each --hosts ws1,ws2 2 /home/testjob --work-us 2000 --wait-us 8000 3600)
-for i in $plain $each $requeue $task $keep $busy; do wait_for 20 "job $i runs" running "$i"; done
+for i in $plain $each $requeue $task $keep $erun $machine $busy; do wait_for 20 "job $i runs" running "$i"; done
 later=$(waiting_job later --hosts ws1,ws2 2) # all levels are taken
 queued=$later
 wait_for 20 'one waits' is_state "$queued" queued
@@ -78,7 +82,7 @@ ranked() { # JOB LAST-JOB, of which the last may be on ws1 only
 wait_for 20 'the first one has its rank' ranked "$pvm" "$busy"
 # FIFO or RR depends on whether its `sleep` was there when rsd looked.
 jobs_of() { ranks_of "$@" | grep -v ' sleep$' | sed 's/ \(FF\|RR\) / real-time /'; }
-rank_and_file() { jobs_of "$1" "$plain" "$each" "$requeue" "$task" "$keep" "$busy" "$later"; }
+rank_and_file() { jobs_of "$1" "$plain" "$each" "$requeue" "$task" "$keep" "$erun" "$machine" "$busy" "$later"; }
 supervisors() { on "$1" sh -c 'cat /sys/fs/cgroup/'"$jobs_scope"'/*.1/sup/cgroup.procs' | sort -n; }
 pvmds() { jobs_of "$1" "$pvm"; }
 picture() {
@@ -87,7 +91,7 @@ picture() {
 }
 daemons() { on "$1" systemctl show -P MainPID elmer rsd | xargs; }
 before=$(picture)
-is 'all seven jobs have a supervisor on both' "$(supervisors 1 | wc -l) $(supervisors 2 | wc -l)" '7 7'
+is 'all nine jobs have a supervisor on both' "$(supervisors 1 | wc -l) $(supervisors 2 | wc -l)" '9 9'
 
 restarted() { # PIDS PIDS-NOW
     paste -d ' ' <(tr ' ' '\n' <<<"$1") <(tr ' ' '\n' <<<"$2") | awk '{ print $2 && $1 && $1 != $2 ? "yes" : "no" }' | xargs
@@ -131,6 +135,10 @@ ends_well requeue "$requeue"
 ends_well later "$later"
 like 'the terminal of the job that keeps it is there' "$(as alice 1 sh -c 'echo a line | timeout 60 eattach "$1"' - "$keep" 2>/dev/null)" 'read a line'
 ends_well keep "$keep"
+ends_well erun "$erun"
+is 'what its processes said came through all versions' "$(on 1 sort /home/alice/erun.out)" $'rank 0 says so\nrank 1 says so'
+ok 'the virtual machine without a command is ended' as alice 1 ekill "$machine"
+wait_for 20 'and gone' nothing_left "$machine"
 ends_well queued "$queued"
 
 # ---- what is stopped stays so ----
