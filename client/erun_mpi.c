@@ -170,7 +170,7 @@ void mpi_hear(struct erun *erun, const struct target *target, const struct run_f
     struct mpi *mpi = &erun->mpi;
     struct pmi_said said;
     enum pmi_result result;
-    const char *host = target->part->host;
+    const char *host;
     if (!mpi->pmi || mpi->status || target_of(erun, frame->rank) != target)
         return;
     result = pmi_hear(mpi->pmi, frame->rank, frame->data, frame->size, &said);

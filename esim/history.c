@@ -23,6 +23,7 @@
 
 enum { START_MS = 60000 /* no start takes longer: core_options.start_timeout_ms */ };
 enum { APPLICATION_ID = 0x454c4d52 /* "ELMR" */, HOST_TABLE_SINCE = 5, SETTING_TABLE_SINCE = 6 };
+enum { SINCE_UNTIL = 2 }; /* what queries may ask for: ?1 and ?2 */
 
 /* ---- the columns ---- */
 
@@ -290,7 +291,7 @@ static bool read_row(struct reading *r, sqlite3_stmt *s)
     return true;
 }
 
-/* Each row of the answer goes to take(). */
+/* Each row of the answer goes to take(). since_until: SINCE_UNTIL of them, or NULL. */
 static bool each_row(sqlite3 *db, const char *sql, const int64_t *since_until,
                      bool (*take)(struct reading *r, sqlite3_stmt *s), struct reading *r)
 {
@@ -298,7 +299,7 @@ static bool each_row(sqlite3 *db, const char *sql, const int64_t *since_until,
     int step = SQLITE_ERROR;
     bool good = sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK;
 
-    for (int i = 0; good && since_until && i < sqlite3_bind_parameter_count(s); i++)
+    for (int i = 0; good && since_until && i < SINCE_UNTIL && i < sqlite3_bind_parameter_count(s); i++)
         sqlite3_bind_int64(s, i + 1, since_until[i]);
     while (good && (step = sqlite3_step(s)) == SQLITE_ROW)
         good = take(r, s);
@@ -413,7 +414,7 @@ static void sum_up(struct history *h)
 
 static bool read_all(struct reading *r, sqlite3 *db, int64_t since_ms, int64_t until_ms)
 {
-    int64_t since_until[] = {since_ms, until_ms};
+    int64_t since_until[SINCE_UNTIL] = {since_ms, until_ms};
     static const char versions[] = "SELECT (SELECT application_id FROM pragma_application_id), user_version "
                                    "FROM pragma_user_version";
     int schema;
