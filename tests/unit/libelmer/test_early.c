@@ -82,6 +82,17 @@ static enum elmer_result ended(struct elmer_call *call, struct elmer_error *erro
     return (enum elmer_result)result;
 }
 
+/* elmer goes before it has said hello, and stays away. */
+static void ends_without_elmer(struct elmer_call *call, struct elmer_error *error)
+{
+    accept_silently();
+    channel_fini(&channel);
+    close(listener);
+    listener = -1;
+    assert_int_equal(ended(call, error), ELMER_UNREACHABLE);
+    assert_non_null(strstr(error->text, "nobody answers at"));
+}
+
 static bool comes(int fd)
 {
     struct pollfd pollfd = {.fd = fd, .events = POLLIN};
@@ -150,12 +161,7 @@ static void rsd_stops_while_it_is_signed(void **state)
     (void)state;
     close(client_bed_desk());
     call = submit_begun(SILENCE_MS);
-    accept_silently();
-    channel_fini(&channel);
-    close(listener);
-    listener = -1;
-    assert_int_equal(ended(call, &error), ELMER_UNREACHABLE);
-    assert_non_null(strstr(error.text, "nobody answers at"));
+    ends_without_elmer(call, &error);
 }
 
 /* The peer speaks another version than was presumed, and writes the request otherwise: it refuses it, and the client
@@ -253,12 +259,7 @@ static void what_was_not_said_is_not_in_doubt(void **state)
     (void)state;
     client_bed_patience(200);
     call = submit_begun(CALL_MS);
-    accept_silently();
-    channel_fini(&channel);
-    close(listener);
-    listener = -1;
-    assert_int_equal(ended(call, &error), ELMER_UNREACHABLE);
-    assert_non_null(strstr(error.text, "nobody answers at"));
+    ends_without_elmer(call, &error);
     assert_null(strstr(error.text, "carried out"));
 }
 
