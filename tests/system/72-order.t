@@ -13,12 +13,16 @@ b=$(submit bob -o /dev/null --each 2 /home/testjob 600)
 c=$(submit alice -o /dev/null --each 2 /home/testjob 600)
 is 'three levels' "$(for i in $a $b $c; do field "$i" 'j["level"]'; done | xargs)" '0 1 2'
 placed() { # NODE JOB..: each job's rank is as said
-    local k=$1
-    [[ "$(rank_in "$k" "$a"), $(rank_in "$k" "$b"), $(rank_in "$k" "$c")" =~ ^$2$ ]]
+    local k=$1 ranks
+    ranks="$(rank_in "$k" "$a"), $(rank_in "$k" "$b"), $(rank_in "$k" "$c")"
+    [[ $ranks =~ ^$2$ ]] && return
+    echo "$ranks"
+    return 1
 }
 for k in 1 2; do
-    wait_for 10 "ws$k: two of them in SCHED_FIFO, the last outside" placed $k 'FF [0-9]+, FF [0-9]+, TS -'
-    diag "$(ranks_of $k "$a" "$b" "$c")"
+    wait_for 10 "ws$k: two of them in SCHED_FIFO, the last outside" placed $k 'FF [0-9]+, FF [0-9]+, TS -' || diag "$(on 1 equery 2>&1)"
+    begin=$(now_ms)
+    diag "$(ranks_of $k "$a" "$b" "$c")" "(to ask that took $(($(now_ms) - begin)) ms)"
     top=$(rank_in $k "$a") second=$(rank_in $k "$b")
     ok "ws$k: the first above the second" test "${top#FF }" -gt "${second#FF }"
 done

@@ -220,7 +220,7 @@ def joins(count):
 
 WHAT = {
     "old-version": old_version,
-    "garbage": lambda: raw(os.urandom(4096)),
+    "garbage": lambda: raw(b"\xff" + os.urandom(4095)),  # what begins with 0 is taken for an Elmer without TLS
     "http": lambda: raw(b"GET / HTTP/1.0\r\n\r\n"),
     "plain": lambda: raw(HELLO),
     "stranger": lambda: talk(None, HELLO, host_hello("ws2")),
