@@ -8,8 +8,9 @@
  * Nothing wakes who sleeps when a message comes through shared memory. So who sleeps lets the other one wait, who then
  * sleeps too and lets the first one wait: two that have nothing to wait for would go on so for ever after one of them
  * has been late once, and the kernel, which sees two that sleep, would leave both on one processor. Therefore who has
- * slept in a brief wait stays awake for as long again and a while more, and makes way in each round, because the one
- * that it waits for may have no other processor. Longer waits are not made of others' sleeps. */
+ * slept in a brief wait stays awake for twice as long and a while more, in which it handles a message of the same size
+ * and waits for the next one, and goes on so as long as that suffices. It makes way in each round, because the one that
+ * it waits for may have no other processor. Longer waits are not made of others' sleeps. */
 #ifndef YIELD_WAIT_H
 #define YIELD_WAIT_H
 
@@ -24,7 +25,7 @@ enum {
     WAIT_BOUND_MAX_US = 10000,
     WAIT_BRIEF_NS = 500000, /* a wait of less may be made of others' sleeps */
     WAIT_WAY_NS = 1000,     /* who stays awake makes way from then on: who answers has done so before */
-    WAIT_AWAKE_NS = 100000, /* no more in one wait: others have woken up, or need this processor */
+    WAIT_AWAKE_NS = 200000, /* no more in one wait: 1 MB has come, others have woken up or need this processor */
     WAIT_FEW = 4,           /* things that one wait may ask for */
     WAIT_ELSEWHERE = 8,     /* rounds that ask for other things than the one with the sleep, until one of them has it */
     WAIT_GAP_NS = 1000,     /* who is longer away from the rounds, beyond one system call, has worked */
@@ -68,8 +69,8 @@ static inline bool wait_has_stayed(const struct wait *wait)
 static inline void wait_stays_awake(struct wait *wait, int64_t now)
 {
     int64_t took = now - wait->began;
-    if (took < (wait->sleep > 0 ? WAIT_BRIEF_NS : WAIT_SPEED_NS))
-        wait->awake = now + took + WAIT_AWAKE_NS;
+    if (took < (wait->sleep > 0 ? WAIT_BRIEF_NS : WAIT_AWAKE_NS))
+        wait->awake = now + 2 * took + WAIT_AWAKE_NS;
 }
 
 /* Is it one of the last few? It is from now on, in place of the oldest. */
