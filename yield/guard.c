@@ -42,6 +42,7 @@ enum {
 };
 
 static int64_t bound; /* ns; 0: nobody sleeps */
+static int64_t most;  /* where sleeps are dear; who has said how long they are means it */
 
 /* Of this thread. inside: a library's round, in which it yields and polls as it goes; the sleep of the round is due
  * there, or at its end. idle: it has said that the round has brought nothing. got: a poll of the round has found
@@ -78,10 +79,12 @@ __attribute__((constructor)) static void begin(void)
 {
     const char *spin = secure_getenv("ELMER_SPIN");
     long us = yield_number(secure_getenv("ELMER_POLL_SLEEP"), WAIT_BOUND_MAX_US);
-    if (!spin || strcmp(spin, "1") != 0)
-        bound = (us < 0 ? WAIT_BOUND_US : us) * 1000;
-    else
+    if (spin && strcmp(spin, "1") == 0)
         let_tell();
+    else if (us >= 0)
+        bound = most = us * 1000;
+    else
+        bound = WAIT_BOUND_US * 1000, most = WAIT_MOST_NS;
     real_yield = (int (*)(void))(uintptr_t)yield_next("sched_yield", (void *)(uintptr_t)yield_plainly);
 }
 
@@ -124,7 +127,8 @@ static int64_t round_begins(intptr_t what)
     now = yield_now();
     if (!yield_page_asked && wait_is_long(&own.wait, now))
         yield_page_open(false);
-    due = wait_round(&own.wait, now, what, is_alone() ? 0 : bound, yield_call_ns());
+    due = wait_round(&own.wait, now, what,
+                     (struct wait_limits){.bound = is_alone() ? 0 : bound, .most = most, .call = yield_call_ns()});
     if (own.wait.spun > 0 && yield_slot)
         count(&yield_slot->spun_ns, (uint64_t)own.wait.spun);
     own.wait.spun = 0;

@@ -10,7 +10,10 @@
  * has been late once, and the kernel, which sees two that sleep, would leave both on one processor. Therefore who has
  * slept in a brief wait stays awake for twice as long and a while more, in which it handles a message of the same size
  * and waits for the next one, and goes on so as long as that suffices. It makes way in each round, because the one that
- * it waits for may have no other processor. Longer waits are not made of others' sleeps. */
+ * it waits for may have no other processor. Longer waits are not made of others' sleeps.
+ *
+ * What a sleep costs nobody else gets: 5 us, but 20 in many virtual machines, which of 100 us is too much. There the
+ * sleeps of a wait that has lasted become longer, by a small part of what it has lasted. */
 #ifndef YIELD_WAIT_H
 #define YIELD_WAIT_H
 
@@ -23,6 +26,11 @@ enum {
     WAIT_SLEEP_NS = 20000, /* the first sleep: what a kernel needs for less gives nothing to others */
     WAIT_BOUND_US = 100,   /* the longest sleep, unless ELMER_POLL_SLEEP says another one */
     WAIT_BOUND_MAX_US = 10000,
+    WAIT_MOST_NS = 200000, /* the longest one where a sleep is dear: so many times what it costs, */
+    WAIT_WORTH = 10,
+    WAIT_PART = 16,         /* if that is no more than such a part of the wait so far */
+    WAIT_COST_NS = 100000,  /* who comes back later has not been there for other reasons */
+    WAIT_COSTS = 8,         /* sleeps that its mean is of */
     WAIT_BRIEF_NS = 500000, /* a wait of less may be made of others' sleeps */
     WAIT_WAY_NS = 1000,     /* who stays awake makes way from then on: who answers has done so before */
     WAIT_AWAKE_NS = 200000, /* no more in one wait: 1 MB has come, others have woken up or need this processor */
@@ -41,12 +49,18 @@ struct wait_turn {
 struct wait {
     int64_t began, left; /* of this wait; of the round before: 0, none */
     int64_t sleep;       /* the last one; 0: none yet */
+    int64_t cost;        /* of a sleep, beyond itself: the mean of the last ones */
     int64_t awake;       /* it stays so until then */
     int64_t seen, spun;  /* the last round's begin; rounds at full speed that the caller has not counted yet */
     struct wait_turn turn;
     unsigned rounds; /* of this wait, as far as the caller counts */
     bool slept;      /* the last round might */
     bool way, made;  /* it makes way, in place of a sleep; some round of this wait has */
+};
+
+/* The longest sleep, 0: none; the longest one where sleeps are dear; what a system call costs. */
+struct wait_limits {
+    int64_t bound, most, call;
 };
 
 struct wait_few {
@@ -56,7 +70,7 @@ struct wait_few {
 
 static inline void wait_forget(struct wait *wait)
 {
-    *wait = (struct wait){.awake = wait->awake};
+    *wait = (struct wait){.awake = wait->awake, .cost = wait->cost};
 }
 
 /* Has its end anything to say of the next ones? */
@@ -105,19 +119,42 @@ static inline bool wait_sleeps_at(struct wait_turn *turn, intptr_t what)
     return true;
 }
 
-/* A round begins at now; what: the same thing has the same number, 0 is a yield. How long it may sleep, 0: at full
- * speed. bound: the longest sleep; 0: none. Before it sleeps it makes way once. call: what a system call costs. */
-static inline int64_t wait_round(struct wait *wait, int64_t now, intptr_t what, int64_t bound, int64_t call)
+/* Of the sleep of the round before. One that data has ended tells nothing. */
+static inline void wait_learns_cost(struct wait *wait)
 {
-    int64_t gap = (wait->sleep > 0 ? WAIT_GAP_SLEPT_NS : WAIT_GAP_NS) + call, waited;
+    int64_t late = wait->left - wait->seen - wait->sleep;
+    if (wait->slept && late > 0 && late < WAIT_COST_NS)
+        wait->cost += (late - wait->cost) / WAIT_COSTS;
+}
+
+static inline int64_t wait_longest(const struct wait *wait, int64_t waited, const struct wait_limits *limits)
+{
+    int64_t worth = wait->cost * WAIT_WORTH;
+    if (worth > waited / WAIT_PART)
+        worth = waited / WAIT_PART;
+    if (worth > limits->most)
+        worth = limits->most;
+    return worth > limits->bound ? worth : limits->bound;
+}
+
+/* A round begins at now; what: the same thing has the same number, 0 is a yield. How long it may sleep, 0: at full
+ * speed. Before it sleeps it makes way once. */
+static inline int64_t wait_round(struct wait *wait, int64_t now, intptr_t what, struct wait_limits limits)
+{
+    int64_t gap = (wait->sleep > 0 ? WAIT_GAP_SLEPT_NS : WAIT_GAP_NS) + limits.call, waited, longest;
     bool due, stays, makes_way;
+    wait_learns_cost(wait);
     if (wait->left == 0 || now - wait->left > gap)
-        *wait =
-            (struct wait){.began = now, .awake = wait->awake, .seen = now, .spun = wait->spun, .rounds = wait->rounds};
+        *wait = (struct wait){.began = now,
+                              .awake = wait->awake,
+                              .cost = wait->cost,
+                              .seen = now,
+                              .spun = wait->spun,
+                              .rounds = wait->rounds};
     if (!wait->slept)
         wait->spun += now - wait->seen;
     wait->seen = now;
-    due = wait_sleeps_at(&wait->turn, what) && bound > 0;
+    due = wait_sleeps_at(&wait->turn, what) && limits.bound > 0;
     waited = now - wait->began;
     stays = now < wait->awake && waited < WAIT_AWAKE_NS;
     makes_way = stays ? waited >= WAIT_WAY_NS : waited >= WAIT_SPEED_NS && !wait->made;
@@ -126,9 +163,10 @@ static inline int64_t wait_round(struct wait *wait, int64_t now, intptr_t what, 
     wait->slept = due && !stays && !makes_way && waited >= WAIT_SPEED_NS;
     if (!wait->slept)
         return 0;
+    longest = wait_longest(wait, waited, &limits);
     wait->sleep = wait->sleep == 0 ? WAIT_SLEEP_NS : wait->sleep * 2;
-    if (wait->sleep > bound)
-        wait->sleep = bound;
+    if (wait->sleep > longest)
+        wait->sleep = longest;
     return wait->sleep;
 }
 

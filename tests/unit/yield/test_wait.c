@@ -9,12 +9,13 @@
 #include "yield/wait.h"
 
 enum { BOUND = 100000, CALL = 100 };
+static const struct wait_limits LIMITS = {.bound = BOUND, .most = BOUND, .call = CALL}, ALONE = {.call = CALL};
 
 /* Rounds of 500 ns, 100 ns apart, from *now on, until one may sleep: how long, and *now is when it begins. */
 static int64_t first_sleep(struct wait *wait, int64_t *now)
 {
     int64_t due;
-    while ((due = wait_round(wait, *now, 1, BOUND, CALL)) == 0) {
+    while ((due = wait_round(wait, *now, 1, LIMITS)) == 0) {
         wait->left = *now + 500;
         *now += 600;
     }
@@ -39,7 +40,7 @@ static void test_longer_and_longer(void **state)
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         wait.left = now + due + 9000; /* a system call, cold caches: that is no work */
         now = wait.left + 5000;
-        due = wait_round(&wait, now, 1, BOUND, CALL);
+        due = wait_round(&wait, now, 1, LIMITS);
         assert_int_equal(due, wanted[i]);
     }
 }
@@ -48,7 +49,8 @@ static void test_a_bound_below_the_first(void **state)
 {
     struct wait wait = {.began = 1, .left = 90000, .made = true};
     (void)state;
-    assert_int_equal(wait_round(&wait, 90100, 0, 5000, CALL), 5000);
+    assert_int_equal(wait_round(&wait, 90100, 0, (struct wait_limits){.bound = 5000, .most = 5000, .call = CALL}),
+                     5000);
 }
 
 static void test_work_ends_a_wait(void **state)
@@ -57,14 +59,14 @@ static void test_work_ends_a_wait(void **state)
     int64_t now = 1000000;
     (void)state;
     for (int i = 0; i < 1000; i++) { /* who does something else between rounds never sleeps */
-        assert_int_equal(wait_round(&wait, now, 1, BOUND, CALL), 0);
+        assert_int_equal(wait_round(&wait, now, 1, LIMITS), 0);
         wait.left = now + 300;
         now = wait.left + WAIT_GAP_NS + CALL + 1;
     }
     now = wait.left + 100;
     (void)first_sleep(&wait, &now);
     wait.left = now + 20000;
-    assert_int_equal(wait_round(&wait, wait.left + WAIT_GAP_SLEPT_NS + CALL + 1, 1, BOUND, CALL), 0);
+    assert_int_equal(wait_round(&wait, wait.left + WAIT_GAP_SLEPT_NS + CALL + 1, 1, LIMITS), 0);
 }
 
 /* The first rounds of a wait need no clock. */
@@ -86,21 +88,21 @@ static void test_without_a_sleep(void **state)
     int64_t now = 1000000, spun = 0;
     (void)state;
     for (int i = 0; i <= 100; i++) {
-        assert_int_equal(wait_round(&wait, now, 1, 0, CALL), 0);
+        assert_int_equal(wait_round(&wait, now, 1, ALONE), 0);
         spun += wait.spun;
         wait.spun = 0;
         wait.left = now + 500;
         now += 600;
     }
     assert_int_equal(spun, 60000);
-    assert_int_equal(wait_round(&wait, now, 1, BOUND, CALL), 0);
+    assert_int_equal(wait_round(&wait, now, 1, LIMITS), 0);
     assert_true(wait.way);
     wait.left = now + 500;
     now += 600;
-    assert_int_equal(wait_round(&wait, now, 1, BOUND, CALL), WAIT_SLEEP_NS);
+    assert_int_equal(wait_round(&wait, now, 1, LIMITS), WAIT_SLEEP_NS);
     assert_int_equal(wait.spun, 1200); /* and what was slept is not spun */
     wait.left = now + 20000;
-    assert_int_equal(wait_round(&wait, now + 20100, 1, BOUND, CALL), 2 * WAIT_SLEEP_NS);
+    assert_int_equal(wait_round(&wait, now + 20100, 1, LIMITS), 2 * WAIT_SLEEP_NS);
     assert_int_equal(wait.spun, 1200);
 }
 
@@ -111,7 +113,7 @@ static void test_work_is_not_spun(void **state)
     int64_t now = 1000000;
     (void)state;
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(wait_round(&wait, now, 1, 0, CALL), 0);
+        assert_int_equal(wait_round(&wait, now, 1, ALONE), 0);
         wait.left = now + 300;
         now = wait.left + WAIT_GAP_NS + CALL + 1;
     }
@@ -125,7 +127,7 @@ static void test_progress_ends_a_wait(void **state)
     (void)state;
     (void)first_sleep(&wait, &now);
     wait_forget(&wait);
-    assert_int_equal(wait_round(&wait, now + 100, 1, BOUND, CALL), 0);
+    assert_int_equal(wait_round(&wait, now + 100, 1, LIMITS), 0);
 }
 
 /* Who asks for one thing after the other never asks for one of the last few. */
@@ -144,7 +146,7 @@ static void test_a_few_things(void **state)
 /* The next round, of 300 ns, 100 ns behind the last one. */
 static int64_t next_round(struct wait *wait, int64_t *now, intptr_t what)
 {
-    int64_t due = wait_round(wait, *now, what, BOUND, CALL);
+    int64_t due = wait_round(wait, *now, what, LIMITS);
     wait->left = *now + due + 300;
     *now = wait->left + 100;
     return due;
@@ -200,7 +202,7 @@ static int64_t notices(struct rank *rank, int64_t comes)
     for (int i = 0; i < WAIT_ROUNDS && now < comes; i++)
         now += 30;
     while (now < comes) {
-        due = wait_round(&rank->wait, now, 1, BOUND, CALL);
+        due = wait_round(&rank->wait, now, 1, LIMITS);
         rank->ways += rank->wait.way;
         rank->slept += due > 0 ? due + SLACK : 0;
         now += ROUND + (due > 0 ? due + SLACK : 0);
@@ -286,6 +288,39 @@ static void test_awake_it_makes_way(void **state)
     assert_in_range(rank.slept, 1, 100000);
 }
 
+/* The longest sleep of the third of three waits of 10 ms, and no earlier in it than that it is an eighth; each sleep
+ * costs so much. */
+static int64_t longest_of_a_wait(int64_t cost, int64_t most)
+{
+    const struct wait_limits limits = {.bound = BOUND, .most = most, .call = CALL};
+    struct wait wait = {.began = 0};
+    int64_t now = 1000000, longest = 0;
+    for (int i = 0; i < 3; i++) {
+        int64_t begin = now;
+        while (now < begin + 10000000) {
+            int64_t due = wait_round(&wait, now, 1, limits);
+            if (due > BOUND)
+                assert_in_range(now - begin, due * WAIT_PART, 10000000);
+            longest = i == 2 && due > longest ? due : longest;
+            wait.left = now + 300 + (due > 0 ? due + cost : 0);
+            now = wait.left + 100;
+        }
+        wait_forget(&wait);
+    }
+    return longest;
+}
+
+/* Where a sleep is dear those of a long wait become longer, unless the user has said how long they are. */
+static void test_dear_sleeps(void **state)
+{
+    (void)state;
+    assert_int_equal(longest_of_a_wait(5000, WAIT_MOST_NS), BOUND);
+    assert_in_range(longest_of_a_wait(18000, WAIT_MOST_NS), 170000, 190000);
+    assert_int_equal(longest_of_a_wait(50000, WAIT_MOST_NS), WAIT_MOST_NS);
+    assert_int_equal(longest_of_a_wait(2 * WAIT_COST_NS, WAIT_MOST_NS), BOUND);
+    assert_int_equal(longest_of_a_wait(18000, BOUND), BOUND);
+}
+
 /* Who makes one between two rounds has not worked, however long calls take here. */
 static void test_a_call_is_no_work(void **state)
 {
@@ -294,7 +329,7 @@ static void test_a_call_is_no_work(void **state)
     int slept = 0;
     (void)state;
     for (int i = 0; i < 100; i++) {
-        slept += wait_round(&wait, now, 1, 0, 1500) > 0 || wait_is_long(&wait, now);
+        slept += wait_round(&wait, now, 1, (struct wait_limits){.call = 1500}) > 0 || wait_is_long(&wait, now);
         wait.left = now + 300;
         now = wait.left + 1500;
     }
@@ -319,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_nobody_sleeps_while_it_is_copied),
         cmocka_unit_test(test_who_really_waits_sleeps),
         cmocka_unit_test(test_awake_it_makes_way),
+        cmocka_unit_test(test_dear_sleeps),
         cmocka_unit_test(test_a_call_is_no_work),
     };
     return cmocka_run_group_tests_name("wait", tests, NULL, NULL);
