@@ -3,17 +3,15 @@
 
 #include "lib/ticket/pass.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/hex.h"
 #include "lib/base/str.h"
 #include "lib/ticket/bytes.h"
-#include "lib/ticket/keys.h"
 
 static const char head[] = "elmer pass 1\n", head_looks[sizeof(head)] = "elmer look 1\n";
 
-static size_t signed_bytes(const struct pass *pass, uint8_t *out)
+size_t pass_signed_bytes(const struct pass *pass, uint8_t *out)
 {
     struct bytes_writer w = {out, 0};
     bytes_put(&w, pass->looks ? head_looks : head, sizeof(head) - 1);
@@ -28,17 +26,10 @@ static size_t signed_bytes(const struct pass *pass, uint8_t *out)
     return w.size;
 }
 
-bool pass_sign(struct pass *pass, const uint8_t key[TICKET_KEY_BYTES], const uint8_t secret[TICKET_KEY_BYTES])
-{
-    uint8_t bytes[PASS_BYTES_MAX];
-    memcpy(pass->key, key, sizeof(pass->key));
-    return ticket_sign_bytes(secret, bytes, signed_bytes(pass, bytes), pass->signature);
-}
-
 void pass_encode(const struct pass *pass, char *out)
 {
     uint8_t bytes[PASS_BYTES_MAX];
-    struct bytes_writer w = {bytes, signed_bytes(pass, bytes)};
+    struct bytes_writer w = {bytes, pass_signed_bytes(pass, bytes)};
     bytes_put(&w, pass->signature, sizeof(pass->signature));
     hex_write(bytes, w.size, out);
 }
@@ -61,19 +52,6 @@ bool pass_decode(const char *text, struct pass *pass)
     bytes_get(&r, pass->signature, sizeof(pass->signature));
     return !r.bad && r.left == 0 && str_valid_hostname(pass->host) && *pass->user && pass->job > 0 &&
            (!pass->looks || pass->attempt == 0);
-}
-
-enum ticket_refusal pass_check_chain(const struct pass *pass, struct ticket_trust *trust)
-{
-    uint8_t bytes[PASS_BYTES_MAX];
-    struct ticket signer = {.counter = 0}; /* whose key it is is asked in the same way */
-    snprintf(signer.host, sizeof(signer.host), "%s", pass->host);
-    memcpy(signer.key, pass->key, sizeof(signer.key));
-    memcpy(signer.certificate, pass->certificate, sizeof(signer.certificate));
-    if (!ticket_key_is_known(&signer, trust))
-        return TICKET_OTHER_CLUSTER;
-    return ticket_signature_holds(pass->key, bytes, signed_bytes(pass, bytes), pass->signature) ? TICKET_GOOD
-                                                                                                : TICKET_FORGED;
 }
 
 static bool same_user(const struct pass *pass, const struct pass *own)

@@ -46,6 +46,8 @@ bool pass_sign(struct pass *pass, const uint8_t key[TICKET_KEY_BYTES], const uin
 void pass_encode(const struct pass *pass, char *out);
 /* Strict: exactly what pass_encode() makes. */
 bool pass_decode(const char *text, struct pass *pass);
+/* What is signed of it: how many of the PASS_BYTES_MAX bytes of out. */
+size_t pass_signed_bytes(const struct pass *pass, uint8_t *out);
 /* From its signature to the CA, or to this host: TICKET_GOOD, TICKET_OTHER_CLUSTER, TICKET_FORGED. */
 enum ticket_refusal pass_check_chain(const struct pass *pass, struct ticket_trust *trust);
 

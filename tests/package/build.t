@@ -54,7 +54,7 @@ cp -r "$made/one" "$root/repository"
 echo 'deb [trusted=yes] file:/repository ./' >"$root/etc/apt/sources.list.d/elmer.list"
 ok 'apt reads the repository' inside apt-get -qq update
 ok 'what they need is in Debian 12' inside apt-get -qq -y --no-install-recommends install \
-    libinih1 libjansson4 libpam0g libpvm3 libsqlite3-0 libssl3 libsystemd0 libuv1 systemd init-system-helpers zlib1g
+    libhogweed6 libinih1 libjansson4 libpam0g libpvm3 libsqlite3-0 libssl3 libsystemd0 libuv1 systemd init-system-helpers zlib1g
 before=$(files)
 users() { inside getent passwd elmer elmer-rsd elmer-jobs elmer-sup elmer-ticket | cut -d: -f1 | xargs; }
 ok 'apt installs all' inside apt-get -qq -y --no-install-recommends install elmer elmer-rsd elmer-client libelmer1 libelmer-dev elmer-doc

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/hex.h"
 #include "lib/run/link.h"
 #include "lib/ticket/keys.h"
 
@@ -47,16 +48,54 @@ static void test_seals(void **state)
     struct ends e;
     (void)state;
     agree(&e, "dials");
-    assert_true(seal_put(&e.a_out, words, sizeof(words), one));
-    assert_true(seal_put(&e.a_out, words, sizeof(words), two));
+    seal_put(&e.a_out, words, sizeof(words), one);
+    seal_put(&e.a_out, words, sizeof(words), two);
     assert_memory_not_equal(one, two, sizeof(words)); /* the same words are never the same bytes */
     assert_true(seal_open(&e.b_in, one, sizeof(words) + SEAL_TAG_BYTES, plain));
     assert_memory_equal(plain, words, sizeof(words));
     assert_true(seal_open(&e.b_in, two, sizeof(words) + SEAL_TAG_BYTES, plain));
-    assert_true(seal_put(&e.b_out, words, sizeof(words), one)); /* the other direction has a key of its own */
+    seal_put(&e.b_out, words, sizeof(words), one); /* the other direction has a key of its own */
     assert_false(seal_open(&e.b_in, one, sizeof(words) + SEAL_TAG_BYTES, plain));
     assert_true(seal_open(&e.a_in, one, sizeof(words) + SEAL_TAG_BYTES, plain));
     part(&e);
+}
+
+/* What other versions make of the same keys and passes, by OpenSSL some of them. */
+static void test_seals_of_other_versions(void **state)
+{
+    static const char *const frames[] = {"f677d68a348cdde5db9b67da0002258ed74b8be3f61b73b018da3b14",
+                                         "409fe01dff987dfa48e2d9de36ef3c58b07fdf465542e702640bdf4c"};
+    static const uint8_t words[] = "from a to b", other[SEAL_KEY_BYTES] = {9};
+    struct seal_key own;
+    struct seal out, in;
+    (void)state;
+    for (size_t i = 0; i < SEAL_KEY_BYTES; i++)
+        own.secret[i] = (uint8_t)(7 * i + 1);
+    assert_true(seal_agree(&own, other, "dials", "listens", true, &out, &in));
+    for (size_t i = 0; i < 2; i++) {
+        uint8_t sealed[sizeof(words) + SEAL_TAG_BYTES];
+        char text[2 * sizeof(sealed) + 1];
+        seal_put(&out, words, sizeof(words), sealed);
+        hex_write(sealed, sizeof(sealed), text);
+        assert_string_equal(text, frames[i]);
+    }
+    seal_fini(&out);
+    seal_fini(&in);
+}
+
+/* Points with which any key gives the same. */
+static void test_keys_that_are_none(void **state)
+{
+    struct seal_key own;
+    struct seal out, in;
+    (void)state;
+    assert_true(seal_key_make(&own));
+    for (uint8_t first = 0; first <= 1; first++) {
+        uint8_t other[SEAL_KEY_BYTES] = {first};
+        assert_false(seal_agree(&own, other, "dials", "listens", true, &out, &in));
+        seal_fini(&out);
+        seal_fini(&in);
+    }
 }
 
 static void test_seals_that_do_not_hold(void **state)
@@ -67,19 +106,19 @@ static void test_seals_that_do_not_hold(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(words) + SEAL_TAG_BYTES; i++) { /* any bit that is changed */
         agree(&e, "dials");
-        assert_true(seal_put(&e.a_out, words, sizeof(words), sealed));
+        seal_put(&e.a_out, words, sizeof(words), sealed);
         sealed[i] ^= 1;
         assert_false(seal_open(&e.b_in, sealed, sizeof(words) + SEAL_TAG_BYTES, plain));
         part(&e);
     }
     agree(&e, "dials"); /* one said again, and one too short */
-    assert_true(seal_put(&e.a_out, words, sizeof(words), sealed));
+    seal_put(&e.a_out, words, sizeof(words), sealed);
     assert_true(seal_open(&e.b_in, sealed, sizeof(words) + SEAL_TAG_BYTES, plain));
     assert_false(seal_open(&e.b_in, sealed, sizeof(words) + SEAL_TAG_BYTES, plain));
     assert_false(seal_open(&e.b_in, sealed, SEAL_TAG_BYTES - 1, plain));
     part(&e);
     agree(&e, "somebody else"); /* who was shown another pass has another key */
-    assert_true(seal_put(&e.a_out, words, sizeof(words), sealed));
+    seal_put(&e.a_out, words, sizeof(words), sealed);
     assert_false(seal_open(&e.b_in, sealed, sizeof(words) + SEAL_TAG_BYTES, plain));
     part(&e);
     memset(&e, 0, sizeof(e)); /* a key of which nothing follows */
@@ -352,6 +391,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_seals),
+        cmocka_unit_test(test_seals_of_other_versions),
+        cmocka_unit_test(test_keys_that_are_none),
         cmocka_unit_test(test_seals_that_do_not_hold),
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_the_end_loses_nothing),
