@@ -79,12 +79,12 @@ __attribute__((constructor)) static void begin(void)
 {
     const char *spin = secure_getenv("ELMER_SPIN");
     long us = yield_number(secure_getenv("ELMER_POLL_SLEEP"), WAIT_BOUND_MAX_US);
-    if (spin && strcmp(spin, "1") == 0)
+    if (spin && strcmp(spin, "1") == 0) {
         let_tell();
-    else if (us >= 0)
-        bound = most = us * 1000;
-    else
-        bound = WAIT_BOUND_US * 1000, most = WAIT_MOST_NS;
+    } else {
+        bound = (us < 0 ? WAIT_BOUND_US : us) * 1000;
+        most = us < 0 ? WAIT_MOST_NS : bound;
+    }
     real_yield = (int (*)(void))(uintptr_t)yield_next("sched_yield", (void *)(uintptr_t)yield_plainly);
 }
 

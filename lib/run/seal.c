@@ -10,9 +10,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-_Static_assert(SEAL_KEY_BYTES == CURVE25519_SIZE && SEAL_KEY_BYTES == AES256_KEY_SIZE &&
-                   SEAL_KEY_BYTES == SHA256_DIGEST_SIZE && SEAL_TAG_BYTES == GCM_DIGEST_SIZE,
-               "one key is made from another");
+/* One is made from another. */
+_Static_assert(SEAL_KEY_BYTES == CURVE25519_SIZE, "a key of X25519");
+_Static_assert(SEAL_KEY_BYTES == SHA256_DIGEST_SIZE, "a digest");
+_Static_assert(SEAL_KEY_BYTES == AES256_KEY_SIZE, "a key of AES");
+_Static_assert(SEAL_TAG_BYTES == GCM_DIGEST_SIZE, "a tag of GCM");
 
 /* Any 32 random bytes are a key of X25519 (RFC 7748). */
 bool seal_key_make(struct seal_key *key)

@@ -106,12 +106,16 @@ is 'GNU parallel' "$(cat "$tmp/out")" '200 20100 1 1'
 
 # ---- a host that is lost ----
 # Whatever mpirun does: erun tells it, or elmer gives the host up.
+downs() { on 1 journalctl -q --no-pager -o cat -u elmer | grep -c '^host=ws2 is down'; }
+heard_of() { over "$id" || [ "$(downs)" -gt "$before" ]; }
 lost() { # NAME
-    wait_for 60 "$m: $1 ends the job" over "$id"
+    wait_for 60 "$m: $1: mpirun hears of it, or elmer gives the host up" heard_of
+    within 2 "$m: $1: that ends the job" over "$id"
     like "$m: $1: what is said of it" "$(field "$id" 'j["reason_code"]')" '^(exited|host-lost)$'
 }
 for m in openmpi ${ELMER_TEST_FULL:+mpich}; do
     begin mpirun."$m" /home/mpi."$m" wait
+    before=$(downs)
     "$lab" link 2 down
     lost 'a cut cable'
     "$lab" link 2 up
@@ -119,6 +123,7 @@ for m in openmpi ${ELMER_TEST_FULL:+mpich}; do
     ok "$m: and nothing is left on any host" until_ok 10 nothing_left "$id"
     [ -n "${ELMER_TEST_FULL:-}" ] || break
     begin mpirun."$m" /home/mpi."$m" wait
+    before=$(downs)
     "$lab" crash 2
     lost 'a power cut'
     "$lab" start 2
