@@ -168,6 +168,20 @@ bool ticket_key_is_known(const struct ticket *ticket, struct ticket_trust *trust
     return true;
 }
 
+enum ticket_refusal ticket_check_signer(const char *host, const uint8_t key[TICKET_KEY_BYTES],
+                                        const uint8_t certificate[TICKET_SIGNATURE_BYTES], const uint8_t *bytes,
+                                        size_t size, const uint8_t signature[TICKET_SIGNATURE_BYTES],
+                                        struct ticket_trust *trust)
+{
+    struct ticket signer = {.counter = 0}; /* whose key it is is asked in the same way */
+    snprintf(signer.host, sizeof(signer.host), "%s", host);
+    memcpy(signer.key, key, sizeof(signer.key));
+    memcpy(signer.certificate, certificate, sizeof(signer.certificate));
+    if (!ticket_key_is_known(&signer, trust))
+        return TICKET_OTHER_CLUSTER;
+    return ticket_signature_holds(key, bytes, size, signature) ? TICKET_GOOD : TICKET_FORGED;
+}
+
 /* The key is among the bytes, so the same bytes and signature hold again. Only what held is kept. */
 static bool has_held(const struct ticket_trust *trust, const uint8_t *bytes, size_t size, const uint8_t *signature)
 {

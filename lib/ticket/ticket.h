@@ -172,6 +172,12 @@ struct ticket_trust {
     size_t next_held;
 };
 bool ticket_key_is_known(const struct ticket *ticket, struct ticket_trust *trust);
+/* Of anything that a host has signed, size bytes: from the signature to the CA, or to this host. TICKET_GOOD,
+ * TICKET_OTHER_CLUSTER, TICKET_FORGED. */
+enum ticket_refusal ticket_check_signer(const char *host, const uint8_t key[TICKET_KEY_BYTES],
+                                        const uint8_t certificate[TICKET_SIGNATURE_BYTES], const uint8_t *bytes,
+                                        size_t size, const uint8_t signature[TICKET_SIGNATURE_BYTES],
+                                        struct ticket_trust *trust);
 /* The chain: from the ticket's signature to the CA, or to this host. */
 enum ticket_refusal ticket_check_chain(const struct ticket *ticket, struct ticket_trust *trust);
 

@@ -3,7 +3,6 @@
 
 #include "lib/ticket/warrant.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/hex.h"
@@ -62,13 +61,6 @@ bool warrant_decode(const char *text, struct warrant *warrant)
 enum ticket_refusal warrant_check_chain(const struct warrant *warrant, struct ticket_trust *trust)
 {
     uint8_t bytes[WARRANT_BYTES_MAX];
-    struct ticket signer = {.counter = 0}; /* whose key it is is asked in the same way */
-    snprintf(signer.host, sizeof(signer.host), "%s", warrant->host);
-    memcpy(signer.key, warrant->key, sizeof(signer.key));
-    memcpy(signer.certificate, warrant->certificate, sizeof(signer.certificate));
-    if (!ticket_key_is_known(&signer, trust))
-        return TICKET_OTHER_CLUSTER;
-    return ticket_signature_holds(warrant->key, bytes, signed_bytes(warrant, bytes), warrant->signature)
-               ? TICKET_GOOD
-               : TICKET_FORGED;
+    return ticket_check_signer(warrant->host, warrant->key, warrant->certificate, bytes, signed_bytes(warrant, bytes),
+                               warrant->signature, trust);
 }
