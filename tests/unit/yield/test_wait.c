@@ -288,8 +288,8 @@ static void test_awake_it_makes_way(void **state)
     assert_in_range(rank.slept, 1, 100000);
 }
 
-/* The longest sleep of the third of three waits of 10 ms, and no earlier in it than that it is an eighth; each sleep
- * costs so much. */
+/* The longest sleep of the third of three waits of 10 ms, each of which costs so much. A long one is never more than
+ * its part of the wait so far. */
 static int64_t longest_of_a_wait(int64_t cost, int64_t most)
 {
     const struct wait_limits limits = {.bound = BOUND, .most = most, .call = CALL};
