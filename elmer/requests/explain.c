@@ -278,7 +278,7 @@ static void tell_job(struct request *request, const struct engine_job *job, stru
     struct record *r = engine_record(request->requests->room.engine, job);
     bool waits = r->state == JOB_QUEUED || r->state == JOB_HELD;
     *e = (struct wire_explained){.job = r->id,
-                                 .state = job_state_name(r->state),
+                                 .state = view_state(r->state),
                                  .nprocs = r->submit->nprocs,
                                  .level = r->level,
                                  .reason_code = reason_name(r->reason),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "elmer/requests/internal.h"
+#include "elmer/requests/view.h"
 #include "lib/base/container.h"
 #include "lib/base/str.h"
 
@@ -34,7 +35,7 @@ static bool refused_as_task(struct request *request, uint64_t id)
         request_error(request, WIRE_CODE_NOT_PERMITTED,
                       "job %" PRIu64 " belongs to %s: only its owner reads its output", id, array->user);
     else
-        request_error(request, WIRE_CODE_WRONG_STATE, "job %" PRIu64 " is %s", id, job_state_name(state->state));
+        request_error(request, WIRE_CODE_WRONG_STATE, "job %" PRIu64 " is %s", id, view_state(state->state));
     return true;
 }
 
@@ -54,7 +55,7 @@ static bool refused(struct request *request, const struct engine_job *job, const
                       "job %" PRIu64 " belongs to %s: only its owner reads its output", read->job, job->user);
     } else if (!state || state->state != JOB_RUNNING) {
         request_error(request, WIRE_CODE_WRONG_STATE, "job %" PRIu64 " is %s", read->job,
-                      job_state_name(state ? state->state : JOB_DONE));
+                      view_state(state ? state->state : JOB_DONE));
     } else if (read->rank >= ranks) {
         request_error(request, WIRE_CODE_REFUSED,
                       "job %" PRIu64 " has no rank %" PRIu64 ": its ranks are 0 to %" PRIu32, read->job, read->rank,

@@ -106,7 +106,7 @@ static void answer_record(struct request *request, const struct record *record)
     char text[VIEW_TEXT];
     struct wire_message message = {.type = WIRE_submitted, .id = request->id};
     message.u.submitted.job = record->id;
-    message.u.submitted.state = job_state_name(record->state == JOB_STARTED ? JOB_RUNNING : record->state);
+    message.u.submitted.state = view_state(record->state);
     message.u.submitted.level = record->level;
     message.u.submitted.hosts = record_cluster_hosts(record, &memory);
     message.u.submitted.ahead = record->ahead;
@@ -286,7 +286,7 @@ static void answer_rehearsal(struct request *request, const struct engine_rehear
     char text[VIEW_TEXT], of_first[VIEW_TEXT];
     struct wire_message message = {.type = WIRE_rehearsed, .id = request->id};
     struct wire_rehearsed *r = &message.u.rehearsed;
-    r->state = job_state_name(record->state == JOB_STARTED ? JOB_RUNNING : record->state);
+    r->state = view_state(record->state);
     r->level = record->level;
     r->hosts.items = arena_array(&memory, record->nprocessors, sizeof(*r->hosts.items));
     for (uint32_t i = 0; i < record->nprocessors; i++)

@@ -276,10 +276,9 @@ static const char *waiting_tasks(const struct record *r, struct arena *memory)
     return arena_strdup(memory, text);
 }
 
-/* An array of which no task waits runs as long as one does. */
-static const char *shown_state(const struct record *r)
+const char *view_state(enum job_state state)
 {
-    return job_state_name(r->state == JOB_STARTED ? JOB_RUNNING : r->state);
+    return job_state_name(state == JOB_STARTED ? JOB_RUNNING : state);
 }
 
 /* The name of a file of the job, for all its ranks; "": none, or too long, and then the job has not started. */
@@ -359,7 +358,7 @@ void view_of(const struct record *r, int levels, bool all, struct arena *memory,
     bool exited = r->exits > 0 || (r->ntasks && record_ended(r));
     *view = (struct wire_job_view){
         .job = r->id,
-        .state = shown_state(r),
+        .state = view_state(r->state),
         .exit_status = exited ? r->exit_status : -1,
         .signal = exited && r->signal ? r->signal : -1,
         .reason_code = reason_name(r->reason),

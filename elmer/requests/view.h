@@ -14,6 +14,8 @@ void view_of(const struct record *record, int levels, bool all, struct arena *me
 /* The same for the lines of a list. */
 void view_running(const struct record *record, bool all, struct arena *memory, struct wire_running_line *line);
 void view_queued(const struct record *record, bool all, struct arena *memory, struct queued_line *line);
+/* An array of which no task waits runs as long as one does. */
+const char *view_state(enum job_state state);
 /* Why it is in its state, in a sentence; text or "". */
 const char *view_reason(const struct record *record, char *text, size_t size);
 /* Of a task in its array; -1: it is none. */
