@@ -82,8 +82,11 @@ bool target_dial(struct erun *erun, struct target *target)
     if (target->linked)
         run_link_fini(&target->link);
     target->linked = target->ready = false;
-    target->tries++;
     erun_asks(erun, true);
+    if (target->tries++ > 0 && erun_get_pass(erun) != 0) { /* a key is good for one connection to a courier */
+        erun_asks(erun, false);
+        return false;
+    }
     result = client_reach(erun->elmer, erun->job->id, target->part->host, target->port, REACH_MS, &reached, &error);
     erun_asks(erun, false);
     if (result != ELMER_OK) {

@@ -12,6 +12,7 @@
 #include "lib/run/pack.h"
 #include "rsd/courier/talk.h"
 #include "rsd/courier/typed.h"
+#include "rsd/courier/used.h"
 
 enum {
     SESSIONS = 512,
@@ -70,6 +71,7 @@ struct courier {
     struct seal_key key;
     char text[PASS_TEXT_MAX + 1];
     struct pass pass;
+    struct used used;    /* keys of diallers */
     struct rlimit files; /* for children */
     cpu_set_t cpus;      /* that the job has here */
     char *hosts;         /* of the job, as elmer has said; a courier's own. NULL: not known */
@@ -132,7 +134,7 @@ void session_destroy(struct session *session);
 size_t session_fds(const struct session *session, struct pollfd *fds);
 size_t session_fds_max(const struct session *session);
 /* fds, as it has filled them in. */
-void session_step(struct session *session, const struct courier *courier, const struct pollfd *fds, int64_t now);
+void session_step(struct session *session, struct courier *courier, const struct pollfd *fds, int64_t now);
 /* It was one of its children; others may descend from these. */
 bool session_reaped(struct session *session, pid_t pid, int status);
 bool session_over(const struct session *session);

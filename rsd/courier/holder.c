@@ -474,6 +474,7 @@ int hold_terminal(char **argv)
         turn(&h);
     part(&h);
     lookers_fini(&h.lookers);
+    used_fini(&h.courier.used);
     ring_save(&h.ring, STDERR_FILENO);
     return end_as(&h);
 }

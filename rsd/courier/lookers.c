@@ -67,31 +67,34 @@ void lookers_fds(const struct lookers *lookers, struct pollfd *fds)
 
 /* He is told why, sealed with the key that he has shown, whoever he is. What may be otherwise in a moment is not said
  * so: he tries again. */
-static void refuse(struct looker *looker, const char *why)
+static void refuse(struct looker *looker, struct courier *courier, const char *why)
 {
-    run_link_accept(&looker->link);
+    if (used_by_stranger(&courier->used, looker->link.peer.public_key))
+        run_link_accept(&looker->link);
     if (looker->link.state == RUN_OPEN)
         run_link_send(&looker->link, RUN_REFUSED, 0, why, strlen(why));
     run_link_kill(&looker->link, "%s", why);
 }
 
-static void check(struct looker *looker, const struct courier *courier)
+static void check(struct looker *looker, struct courier *courier)
 {
     struct err err = ERR_INIT;
     if (!pass_may_look(&looker->link.peer, &courier->pass))
-        refuse(looker, "you may not look at this terminal");
+        refuse(looker, courier, "you may not look at this terminal");
     else if (run_desk_ask_check(&looker->desk, looker->link.other, &err) < 0)
         run_link_kill(&looker->link, "%s", err.text);
 }
 
-static void hear_desk(struct looker *looker)
+static void hear_desk(struct looker *looker, struct courier *courier)
 {
     struct err err = ERR_INIT;
     int result = run_desk_read(&looker->desk, NULL, &err);
-    if (result > 0)
+    if (result > 0 && used_once(&courier->used, looker->link.peer.public_key))
         run_link_accept(&looker->link);
+    else if (result > 0)
+        run_link_kill(&looker->link, "its key was used before");
     else if (result == -EACCES)
-        refuse(looker, err.text);
+        refuse(looker, courier, err.text);
     else if (result < 0)
         run_link_kill(&looker->link, "%s", err.text);
 }
@@ -107,7 +110,7 @@ void lookers_step(struct lookers *lookers, const struct pollfd *fds, int64_t now
         if (fds[2 * i].fd >= 0)
             run_link_step(&looker->link, fds[2 * i].revents);
         if (looker->desk.open && fds[2 * i + 1].fd >= 0 && fds[2 * i + 1].revents)
-            hear_desk(looker);
+            hear_desk(looker, lookers->courier);
         else if (looker->link.state == RUN_CHECKING && !looker->desk.open)
             check(looker, lookers->courier);
         if (looker->link.state == RUN_DEAD || now >= looker->deadline_ms)

@@ -14,7 +14,7 @@ struct looker {
     int64_t deadline_ms;
 };
 struct lookers {
-    const struct courier *courier;
+    struct courier *courier;
     struct looker places[LOOKERS];
     int64_t accept_ms; /* no descriptor is left: nobody is let in before; 0: not so */
 };

@@ -64,9 +64,10 @@ void session_destroy(struct session *session)
 /* ---- the other end ---- */
 
 /* Who has shown a pass is told why, sealed with its key, whoever it is. */
-static void refuse(struct session *session, const char *why)
+static void refuse(struct session *session, struct courier *courier, const char *why)
 {
-    run_link_accept(&session->link);
+    if (used_by_stranger(&courier->used, session->link.peer.public_key))
+        run_link_accept(&session->link);
     if (session->link.state == RUN_OPEN)
         run_link_send(&session->link, RUN_REFUSED, 0, why, strlen(why));
     run_link_kill(&session->link, "%s", why);
@@ -86,40 +87,42 @@ bool courier_has_host(const struct courier *courier, const char *host)
 }
 
 /* What elmer-tickets has said; or nobody: rsd may be starting again. */
-static void judged(struct session *session, int result, const struct err *err, int64_t now)
+static void judged(struct session *session, struct courier *courier, int result, const struct err *err, int64_t now)
 {
-    if (result > 0)
+    if (result > 0 && used_once(&courier->used, session->link.peer.public_key))
         run_link_accept(&session->link);
+    else if (result > 0)
+        run_link_kill(&session->link, "its key was used before");
     else if (result == -EACCES || result == -EPROTO || (result < 0 && now + ASK_AGAIN_MS >= session->deadline_ms))
-        refuse(session, err->text);
+        refuse(session, courier, err->text);
     else if (result < 0)
         session->ask_ms = now + ASK_AGAIN_MS;
 }
 
 /* The host is looked at because any host of the cluster can sign a pass for this job. At first with time of its own:
  * who has had no CPU until now may have none left. */
-static void ask(struct session *session, const struct courier *courier, int64_t now)
+static void ask(struct session *session, struct courier *courier, int64_t now)
 {
     struct err err = ERR_INIT;
     char text[128];
     if (!pass_is_of_job(&session->link.peer, &courier->pass)) {
-        refuse(session, "it is of another job");
+        refuse(session, courier, "it is of another job");
         return;
     }
     if (!courier_has_host(courier, session->link.peer.host)) {
         snprintf(text, sizeof(text), "%s is no host of its job", session->link.peer.host);
-        refuse(session, text);
+        refuse(session, courier, text);
         return;
     }
     if (session->ask_ms == 0)
         session->deadline_ms = now + HANDSHAKE_MS;
-    judged(session, run_desk_ask_check(&session->desk, session->link.other, &err), &err, now);
+    judged(session, courier, run_desk_ask_check(&session->desk, session->link.other, &err), &err, now);
 }
 
-static void hear_desk(struct session *session, int64_t now)
+static void hear_desk(struct session *session, struct courier *courier, int64_t now)
 {
     struct err err = ERR_INIT;
-    judged(session, run_desk_read(&session->desk, NULL, &err), &err, now);
+    judged(session, courier, run_desk_read(&session->desk, NULL, &err), &err, now);
 }
 
 /* ---- start ---- */
@@ -411,16 +414,17 @@ size_t session_fds(const struct session *session, struct pollfd *fds)
     return count;
 }
 
-static void check_time(struct session *session, int64_t now)
+static void check_time(struct session *session, struct courier *courier, int64_t now)
 {
     if (session->ending)
         session_end_rest(session, now);
     else if (session->link.state != RUN_OPEN && now >= session->deadline_ms)
-        refuse(session, session->link.state == RUN_CHECKING ? "elmer-tickets here has not looked at its pass in time"
-                                                            : "it has not said who it is in time");
+        refuse(session, courier,
+               session->link.state == RUN_CHECKING ? "elmer-tickets here has not looked at its pass in time"
+                                                   : "it has not said who it is in time");
 }
 
-void session_step(struct session *session, const struct courier *courier, const struct pollfd *fds, int64_t now)
+void session_step(struct session *session, struct courier *courier, const struct pollfd *fds, int64_t now)
 {
     struct run_frame frame;
     size_t first = session->nchildren > 0 ? session->next_child++ % session->nchildren : 0, count = session->nchildren;
@@ -429,7 +433,7 @@ void session_step(struct session *session, const struct courier *courier, const 
     if (fds[0].fd >= 0)
         run_link_step(&session->link, fds[0].revents);
     if (session->desk.open && fds[1].fd >= 0 && fds[1].revents)
-        hear_desk(session, now);
+        hear_desk(session, courier, now);
     else if (session->link.state == RUN_CHECKING && !session->desk.open && now >= session->ask_ms)
         ask(session, courier, now);
     while (run_link_next(&session->link, &frame) > 0)
@@ -442,7 +446,7 @@ void session_step(struct session *session, const struct courier *courier, const 
         size_t at = (first + i) % count;
         read_child(session, &session->children[at], &fds[FIXED_FDS + FDS_OF_CHILD * at]);
     }
-    check_time(session, now);
+    check_time(session, courier, now);
     if (session->link.state == RUN_DEAD && !session->ending) {
         close_fd(&session->input);
         session_end(session, now);

@@ -229,6 +229,18 @@ bool terminal_has(const struct terminal_lab *lab, const char *name)
     return access(path, F_OK) == 0;
 }
 
+static bool record(const struct terminal_lab *lab, const char *bytes, size_t size)
+{
+    char path[128];
+    int fd;
+    bool written;
+    snprintf(path, sizeof(path), "%s/said", lab->dir);
+    fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    written = fd >= 0 && write(fd, bytes, size) == (ssize_t)size;
+    close(fd);
+    return written;
+}
+
 /* One connection. */
 static void pass_on(const struct terminal_lab *lab, int client, int holder)
 {
@@ -238,8 +250,8 @@ static void pass_on(const struct terminal_lab *lab, int client, int holder)
         struct pollfd fds[] = {{.fd = client, .events = POLLIN}, {.fd = holder, .events = POLLIN}};
         ssize_t got;
         (void)poll(fds, 2, 5);
-        if (fds[0].revents &&
-            ((got = read(client, bytes, sizeof(bytes))) <= 0 || write(holder, bytes, (size_t)got) != got))
+        if (fds[0].revents && ((got = read(client, bytes, sizeof(bytes))) <= 0 || !record(lab, bytes, (size_t)got) ||
+                               write(holder, bytes, (size_t)got) != got))
             break;
         if (!fds[1].revents)
             continue;

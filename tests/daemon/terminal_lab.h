@@ -41,7 +41,7 @@ bool terminal_connect(struct terminal_lab *lab, const struct claim *claim, struc
 
 /* In the place of the holder's port: a process that passes on what is said, for one connection at a time. While
  * DIR/hold is there only the first frame of the holder goes on, and DIR/held says that there is more; DIR/cut ends it.
- */
+ * DIR/said has what who has dialled has said. */
 pid_t terminal_proxy_up(struct terminal_lab *lab);
 bool terminal_has(const struct terminal_lab *lab, const char *name); /* DIR/NAME */
 
