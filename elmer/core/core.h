@@ -286,8 +286,8 @@ struct event {
             bool drained;     /* the store says so of one that this core does not know */
         } add;
         uint64_t generation; /* ORDERED */
-        int64_t stalled_ms;  /* TICK: elmer did not run for so many ms until now. Deadlines of starts, and of hosts
-                                awaited after a restart, are put off by that. 0: it ran */
+        int64_t stalled_ms;  /* TICK: for so many ms until now elmer did not run, or its store could not be written.
+                                Deadlines of starts, and of hosts awaited after a restart, are put off by that */
         struct {
             enum reason reason;
             const char *text; /* for people: what, why, what to do. Copied; may be NULL */

@@ -2,7 +2,7 @@
  * people wait for them, and the start of a job on many hosts takes a while to be sent. When the store cannot be
  * written, submissions that wait are refused and undone (nothing of them stays in the store) and ends go out, because
  * a disk that jobs have filled is freed by their end; everything else waits. New submissions are refused until it works
- * again (engine_store_failure()). */
+ * again (engine_store_failure()). Starts that wait so long have not failed: commit_stalled_ms(). */
 #include "config.h"
 
 #include <assert.h>
@@ -11,8 +11,11 @@
 #include "elmer/engine/internal.h"
 #include "lib/base/log.h"
 
+enum { STALL_MS = 1000 }; /* no commit takes so long where all is well */
+
 struct waiting {
     struct waiting *next;
+    int64_t since_ms;
     uint64_t number; /* of the last write before it */
     struct engine_wait wait;
 };
@@ -28,7 +31,7 @@ void engine_after_commit(struct engine *engine, const struct engine_wait *wait)
     if (wait->urgency != ENGINE_LINGER)
         store_want(engine->store, number);
     struct waiting *waiting = mem_zalloc(sizeof(*waiting));
-    *waiting = (struct waiting){.number = number, .wait = *wait};
+    *waiting = (struct waiting){.since_ms = engine_now_ms(), .number = number, .wait = *wait};
     *engine->last_waiting = waiting;
     engine->last_waiting = &waiting->next;
 }
@@ -45,10 +48,46 @@ static void take(struct engine *engine, struct waiting **place)
     free(waiting);
 }
 
+/* The first has waited the longest. */
+static bool is_stalled(const struct engine *engine, int64_t now_ms)
+{
+    return engine->waiting && now_ms - engine->waiting->since_ms >= STALL_MS;
+}
+
+bool commit_is_asked_again(const struct engine *engine, const struct engine_wait *wait)
+{
+    if (wait->urgency == ENGINE_ANSWER || !is_stalled(engine, engine_now_ms()))
+        return false;
+    for (const struct waiting *at = engine->waiting; at; at = at->next)
+        if (at->wait.run == wait->run && at->wait.job == wait->job && at->wait.attempt == wait->attempt &&
+            at->wait.host == wait->host && at->wait.rank == wait->rank && at->wait.number == wait->number)
+            return true;
+    return false;
+}
+
+static void count_stall(struct engine *engine)
+{
+    int64_t now_ms = engine_now_ms(), since_ms;
+    if (!is_stalled(engine, now_ms))
+        return;
+    since_ms = engine->waiting->since_ms;
+    engine->stalled_ms += now_ms - (engine->counted_ms > since_ms ? engine->counted_ms : since_ms);
+    engine->counted_ms = now_ms;
+}
+
+int64_t commit_stalled_ms(struct engine *engine)
+{
+    count_stall(engine);
+    int64_t stalled_ms = engine->stalled_ms;
+    engine->stalled_ms = 0;
+    return stalled_ms;
+}
+
 void commit_done(uint64_t number, void *data)
 {
     struct engine *engine = data;
     assert(!engine->stepping && number <= engine->last_put);
+    count_stall(engine);
     engine->stepping = true; /* what arises from one waits until the next has gone out */
     for (struct waiting **place = &engine->waiting; *place && (*place)->number <= number;) {
         if ((*place)->wait.urgency == ENGINE_ANSWER)

@@ -96,7 +96,8 @@ static void after_commit(struct engine *engine, const struct action *action, voi
                                .attempt = action->attempt,
                                .host = action->host,
                                .rank = action->rank};
-    engine_after_commit(engine, &wait);
+    if (!commit_is_asked_again(engine, &wait))
+        engine_after_commit(engine, &wait);
 }
 
 static void carry_out(struct engine *engine, const struct action *action)
@@ -174,6 +175,10 @@ static void step(struct engine *engine, struct event *event, const struct decisi
     assert(!engine->stepping); /* a step is never entered again */
     actions_init(&actions);
     event->now_ms = engine_now_ms();
+    if (event->type == EVENT_TICK) {
+        int64_t stalled_ms = commit_stalled_ms(engine);
+        event->u.stalled_ms = event->u.stalled_ms > stalled_ms ? event->u.stalled_ms : stalled_ms;
+    }
     if (event->type == EVENT_HOST_ADD)
         event->u.add.drained = decide_meet(engine, event->u.add.name);
     int result = core_step(engine->core, event, &actions);

@@ -22,6 +22,7 @@ struct engine {
     uint64_t last_put; /* number of the last write */
     bool stepping, closed;
     struct waiting *waiting, **last_waiting; /* commit.c */
+    int64_t stalled_ms, counted_ms;          /* commit.c: not told to the core yet; counted until then */
     struct deadline tick, tidy, trim;
     void (*damaged)(const char *text, void *data);
     void *damaged_data;
@@ -75,6 +76,11 @@ int64_t limits_started_ms(const struct engine_job *job, int64_t until_ms, int64_
 /* commit.c: the callbacks of the store, data is the engine. */
 void commit_done(uint64_t number, void *data);
 void commit_failed(const char *text, void *data);
+/* For so many ms since it was asked last, what waits for a commit has waited for a store that hangs or cannot be
+ * written: no host was asked for anything in that time. */
+int64_t commit_stalled_ms(struct engine *engine);
+/* The store is in such a state, and the same waits already: what hosts do not answer is said again and again. */
+bool commit_is_asked_again(const struct engine *engine, const struct engine_wait *wait);
 void commit_fini(struct engine *engine);
 
 /* recover.c: the state of the last run, from the store back into the core and the table of jobs. */
