@@ -84,7 +84,8 @@ void process_push(struct sup *sup, struct process *process, int64_t now)
     rank = choose(sup, process);
     if (process->lowered && budget_when(&sup->births, 0) > process->push_ms)
         process->push_ms = budget_when(&sup->births, 0);
-    sched_rank(process->pid, rank, false);
+    /* Until it is known that its command has begun: what that forks meanwhile would keep this rank. */
+    sched_rank(process->pid, rank, true);
 }
 
 void process_born(struct sup *sup, struct process *process, int64_t now)
