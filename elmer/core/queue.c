@@ -69,22 +69,24 @@ void queue_add(struct core *core, struct job *job)
 
 void queue_move(struct core *core, struct job *const *jobs, const uint64_t *places, size_t count)
 {
-    struct order *order = &core->queue.jobs;
-    bool any = false;
+    struct queue *queue = &core->queue;
+    struct order *order = &queue->jobs;
 
-    for (size_t i = 0; i < count; i++)
-        if (jobs[i]->info.place != places[i])
-            order_remove(order, &jobs[i]->in_queue);
+    for (size_t i = 0; i < count; i++) {
+        if (jobs[i]->info.place == places[i])
+            continue;
+        if (queue->cursor == jobs[i]) /* the search goes on where it was */
+            set_cursor(core, next_of(jobs[i]));
+        order_remove(order, &jobs[i]->in_queue);
+    }
     for (size_t i = 0; i < count; i++) {
         if (jobs[i]->info.place == places[i])
             continue;
         jobs[i]->info.place = places[i];
         order_insert(order, &jobs[i]->in_queue, jobs[i]->info.id, awake(jobs[i]));
         emit_owe_persist(core, jobs[i]);
-        any = true;
+        queue_changed_job(core, jobs[i]);
     }
-    if (any)
-        queue_changed_supply(core); /* the search begins anew */
 }
 
 void queue_sort(struct core *core)

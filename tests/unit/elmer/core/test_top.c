@@ -129,10 +129,42 @@ static void test_too_many(void **state)
     fixture_fini(&f);
 }
 
+/* Whether a job has its turn is asked with this, too: it counts the jobs that are looked at. */
+struct core;
+struct owner;
+bool __real_user_at_limit(const struct core *core, const struct owner *user);
+bool __wrap_user_at_limit(const struct core *core, const struct owner *user);
+static unsigned looked_at;
+
+bool __wrap_user_at_limit(const struct core *core, const struct owner *user)
+{
+    looked_at++;
+    return __real_user_at_limit(core, user);
+}
+
+/* However many wait behind the two that change places, and cannot start either. */
+static void test_search(void **state)
+{
+    struct fixture f;
+    uint64_t first, second;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    first = fixture_submit_as(&f, 5, false);
+    second = fixture_submit_as(&f, 5, false);
+    for (int i = 0; i < 1000; i++)
+        fixture_submit_as(&f, 6, false);
+    looked_at = 0;
+    assert_int_equal(fixture_client(&f, EVENT_TOP, second, 5, false), ANSWER_OK);
+    assert_int_equal(core_job(f.core, first)->ahead, 1);
+    assert_in_range(looked_at, 0, 20);
+    fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_permutation), cmocka_unit_test(test_who_may),
-                                       cmocka_unit_test(test_too_many)};
+                                       cmocka_unit_test(test_too_many), cmocka_unit_test(test_search)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
