@@ -27,11 +27,24 @@
 #include "lib/base/log.h"
 #include "rsd/root/internal.h"
 
-enum { BACKOFF_MAX_MS = 1000, STUCK_MS = 5000 };
+enum { BACKOFF_MAX_MS = 1000, STUCK_MS = 5000, OPEN_WALKS_MS = 10000 };
 
+void job_ask_open(struct root_job *job, uint64_t id, uint64_t generation)
+{
+    if (!job->open_asked)
+        job->open_until_ms = mono_ms(mono_now()) + OPEN_WALKS_MS;
+    job->open_asked = true;
+    job->open_id = id;
+    job->open_generation = generation;
+}
+
+/* Whoever is above it has his rank first, or the job would run beside him. But one above may have so many threads that
+ * this takes longer than elmer waits, or get another rank again and again: what is missing then is missing to him. */
 void job_try_opened(struct root *root, struct root_job *job)
 {
-    if (!job->open_asked || !job->ready || root->applied < job->open_generation)
+    if (!job->open_asked || !job->ready || root->order.generation < job->open_generation)
+        return;
+    if (walks_above(root, job) && mono_ms(mono_now()) < job->open_until_ms)
         return;
     if (job->state != JOB_OPENING && job->state != JOB_OPEN)
         return;

@@ -97,12 +97,13 @@ struct root_job {
 
     bool open_asked; /* an open waits for its answer */
     uint64_t open_id, open_generation;
-    bool end_asked;   /* empty is due when it is EMPTY; without: it is lost or could not be opened */
-    bool discard;     /* could not be opened: forget it when it is EMPTY */
-    char lost[256];   /* why it cannot go on; "": it can */
-    int64_t lease_ms; /* 0: none */
-    bool kept;        /* its result has been written down */
-    bool lapsed;      /* its lease is over: it ends, and the exits that come of that are of no interest */
+    int64_t open_until_ms; /* so long it waits for the walks of others */
+    bool end_asked;        /* empty is due when it is EMPTY; without: it is lost or could not be opened */
+    bool discard;          /* could not be opened: forget it when it is EMPTY */
+    char lost[256];        /* why it cannot go on; "": it can */
+    int64_t lease_ms;      /* 0: none */
+    bool kept;             /* its result has been written down */
+    bool lapsed;           /* its lease is over: it ends, and the exits that come of that are of no interest */
 
     struct cgroup group;
     struct channel supervisor;
@@ -361,7 +362,7 @@ void results_recall(struct root *root); /* all others, as EMPTY jobs */
 /* ranks.c: the order on real threads */
 void ranks_apply_all(struct root *root);
 void ranks_new(struct root *root, struct root_job *job);
-void ranks_settle(struct root *root); /* when the walks of an order are done: say so, and open what waits for it */
+void ranks_settle(struct root *root); /* say that an order is applied, and open what waits for the walks of one */
 struct sched_target ranks_target(const struct root *root, const struct root_job *job);
 void ranks_tell(struct root *root, struct root_job *job);               /* the supervisor: of processes to come */
 void ranks_process(struct root *root, struct root_job *job, pid_t pid); /* reads all of its group */
@@ -385,6 +386,8 @@ void walk_begin(struct root_job *job, enum walk_why why); /* anew, but a sweep d
 void walk_stop(struct root_job *job);
 void walks_run(struct root *root); /* what is due, for some milliseconds at most */
 bool walks_of_order(const struct root *root);
+/* Somebody above this job on processors of it has not got his rank yet. Who is above is not known without levels. */
+bool walks_above(const struct root *root, const struct root_job *job);
 void walks_fill(struct root *root, int64_t now); /* the budgets; and say which jobs are at the top */
 enum payer walks_payer(const struct root *root, const struct root_job *job, bool order);
 /* What was used since budget_own_ns() was so; job: NULL where it is not PAYER_TOP. */
@@ -420,6 +423,7 @@ void ending_told(struct root *root, struct root_job *job); /* its supervisor has
 /* An earlier root half has put its result down, and perhaps not removed all of it: EMPTY follows. */
 void ending_resume(struct root *root, struct root_job *job);
 void ending_removed(struct root *root, struct root_job *job);
+void job_ask_open(struct root_job *job, uint64_t id, uint64_t generation);
 void job_try_opened(struct root *root, struct root_job *job);
 
 #endif

@@ -98,9 +98,7 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
     job->lease_ms = (int64_t)open->lease_ms;
     job->cpus = *cpus;
     job->ncpus = open->cpus.count;
-    job->open_asked = true;
-    job->open_id = message->id;
-    job->open_generation = open->generation;
+    job_ask_open(job, message->id, open->generation);
     result = tickets_keep(root, job, open->ticket);
     if (result < 0)
         err_set(&err, result, "cannot keep the job's ticket in %s/sup: %s", root->config->rundir, strerror(-result));

@@ -168,10 +168,8 @@ void ranks_apply_all(struct root *root)
     walks_run(root);
 }
 
-void ranks_settle(struct root *root)
+static void tell_applied(struct root *root)
 {
-    if (walks_of_order(root) || (root->applied == root->order.generation && !root->order_asked))
-        return;
     root->applied = root->order.generation;
     if (root->order_asked) {
         log_debug("order %" PRIu64 " of %zu jobs is applied in %" PRId64 " us", root->applied, root->order.count,
@@ -179,6 +177,12 @@ void ranks_settle(struct root *root)
         tell_ordered(root, root->order_id);
     }
     root->order_asked = false;
+}
+
+void ranks_settle(struct root *root)
+{
+    if (!walks_of_order(root) && (root->applied != root->order.generation || root->order_asked))
+        tell_applied(root);
     for (size_t i = 0; i < root->job_count; i++)
         job_try_opened(root, root->jobs[i]);
 }

@@ -141,9 +141,7 @@ static void do_open(struct root *root, struct root_job *job, const struct wire_m
     job->cpus = cpus; /* an adopted job has none yet */
     job->ncpus = open->cpus.count;
     tickets_bound(root, job);
-    job->open_asked = true;
-    job->open_id = message->id;
-    job->open_generation = open->generation;
+    job_ask_open(job, message->id, open->generation);
     job_try_opened(root, job);
 }
 

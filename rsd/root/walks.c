@@ -70,6 +70,11 @@ static bool has_level(const struct root_job *job)
     return job->ranked && (job->state == JOB_OPENING || job->state == JOB_OPEN || job->state == JOB_TERMINATING);
 }
 
+static const cpu_set_t *cpus_of(const struct root *root, const struct root_job *job)
+{
+    return job->ncpus > 0 ? &job->cpus : &root->cpus;
+}
+
 static bool is_at_top(const struct root *root, const struct root_job *job)
 {
     return has_level(job) && job->level <= root->top_level;
@@ -288,7 +293,7 @@ static void find_unpaid(const struct root *root, int64_t now, bool free, cpu_set
         const struct root_job *job = root->jobs[i];
         cpu_set_t *cpus = &unpaid[row_of(job)];
         if (job->walk.why == WALK_ORDER && has_level(job) && !is_paid(root, job, now, free))
-            CPU_OR(cpus, cpus, job->ncpus > 0 ? &job->cpus : &root->cpus);
+            CPU_OR(cpus, cpus, cpus_of(root, job));
     }
 }
 
@@ -299,7 +304,7 @@ static bool stands_behind(const struct root *root, const struct root_job *job, c
     if (job->walk.why != WALK_ORDER || job->walk.freezing || !has_level(job))
         return false;
     for (unsigned level = 0; level < row_of(job); level++) {
-        CPU_AND(&both, &unpaid[level], job->ncpus > 0 ? &job->cpus : &root->cpus);
+        CPU_AND(&both, &unpaid[level], cpus_of(root, job));
         if (CPU_COUNT(&both) > 0)
             return true;
     }
@@ -342,6 +347,20 @@ void walks_run(struct root *root)
         walks_charge(root, job, payer, before);
         now = mono_ms(mono_now());
     }
+}
+
+bool walks_above(const struct root *root, const struct root_job *job)
+{
+    cpu_set_t both;
+    for (size_t i = 0; i < root->job_count; i++) {
+        const struct root_job *other = root->jobs[i];
+        if (other == job || other->walk.why != WALK_ORDER)
+            continue;
+        CPU_AND(&both, cpus_of(root, other), cpus_of(root, job));
+        if (!has_level(job) || !has_level(other) || (other->level < job->level && CPU_COUNT(&both) > 0))
+            return true;
+    }
+    return false;
 }
 
 bool walks_of_order(const struct root *root)

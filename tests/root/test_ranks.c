@@ -107,6 +107,22 @@ static int helper(const char *what)
 
 /* ---- tests ---- */
 
+static bool hears_opened(uint64_t job, int64_t until_ms)
+{
+    struct pollfd wait = {.fd = rig.channel.fd, .events = POLLIN};
+    struct wire_message message;
+    bool opened = false;
+    while (!opened && rig_now_ms() < until_ms) {
+        if (poll(&wait, 1, 20) > 0)
+            assert_true(channel_fill(&rig.channel, NULL) >= 0);
+        while (channel_next(&rig.channel, &message, NULL) > 0) {
+            opened |= message.type == WIRE_opened && message.u.opened.job == job;
+            wire_message_fini(&message);
+        }
+    }
+    return opened;
+}
+
 static void test_open_waits_for_its_order(void **state)
 {
     const struct level alone = {1, 0, true};
@@ -150,6 +166,42 @@ static void test_move_up(void **state)
     rig_empty(&rig, 2, 3000);
     rig_end(&rig, 3, 500);
     rig_empty(&rig, 3, 3000);
+}
+
+/* While orders go on, each of which begins the walk over the many processes of the job above it anew: who comes below
+ * is not kept out. */
+static void test_open_below_many(void **state)
+{
+    enum { MANY = 1000, ORDER_MS = 300 };
+    const char *const argv[] = {"sleep", "120", NULL}, *const many[] = {
+                                                           "sh", "-c",
+                                                           "for i in $(seq 1000); do sleep 120 & done; wait", NULL};
+    const struct level three[] = {{1, 0, false}, {2, 1, false}, {3, 2, true}}, two[] = {{1, 0, false}, {2, 1, true}};
+    static pid_t pids[MANY];
+    const struct level *levels = three;
+    uint64_t generation = 2;
+    int64_t begun;
+    bool opened = false;
+    (void)state;
+    rig_order(&rig, 1, two, 2);
+    rig_open(&rig, 1, 1);
+    rig_run(&rig, 1, argv); /* whom the walks are not to disturb */
+    rig_open(&rig, 2, 1);
+    rig_run(&rig, 2, many);
+    rig_until(rig_pids(&rig, 2, "job", pids, MANY) == MANY);
+    rig_ask_order(&rig, generation, three, 3);
+    rig_ask_open(&rig, 3, generation, 0);
+    for (begun = rig_now_ms(); !opened && rig_now_ms() - begun < 2 * RIG_WAIT_MS;
+         levels = levels == two ? three : two) {
+        rig_ask_order(&rig, ++generation, levels, levels == two ? 2 : 3);
+        opened = hears_opened(3, rig_now_ms() + ORDER_MS);
+    }
+    print_message("opened after %d ms\n", (int)(rig_now_ms() - begun));
+    assert_true(opened);
+    for (uint64_t job = 3; job >= 1; job--) {
+        rig_end(&rig, job, 0);
+        rig_empty(&rig, job, 10000);
+    }
 }
 
 /* Orders that come between fork and exec change the class of a process that has its own on the way. */
@@ -345,10 +397,15 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_up, bed_down)
-        TEST(test_open_waits_for_its_order),     TEST(test_move_up),
-        TEST(test_starts_among_orders),          TEST(test_helpers),
-        TEST(test_forking_threads_change_class), TEST(test_chain_of_forks_changes_class),
-        TEST(test_kill_below_a_spinner),         TEST(test_start_below_a_spinner),
+        TEST(test_open_waits_for_its_order),
+        TEST(test_move_up),
+        TEST(test_open_below_many),
+        TEST(test_starts_among_orders),
+        TEST(test_helpers),
+        TEST(test_forking_threads_change_class),
+        TEST(test_chain_of_forks_changes_class),
+        TEST(test_kill_below_a_spinner),
+        TEST(test_start_below_a_spinner),
     };
     int possible;
     if (argc == 2)
