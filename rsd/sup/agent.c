@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -29,19 +30,57 @@ static void tell_failed(struct sup *sup, const char *reason)
     sup_tell(sup, &message);
 }
 
-static void tell_spawn(struct sup *sup, const struct wire_agent_spawn *spawn)
+static void tell_spawn(struct sup *sup, uint64_t request, const char *host, const char *command)
 {
     struct wire_message message = {.type = WIRE_pvm_spawn};
     message.u.pvm_spawn.job = sup->job;
     message.u.pvm_spawn.attempt = sup->attempt;
-    message.u.pvm_spawn.request = spawn->request;
-    message.u.pvm_spawn.host = spawn->host;
-    message.u.pvm_spawn.command = spawn->command;
+    message.u.pvm_spawn.request = request;
+    message.u.pvm_spawn.host = host;
+    message.u.pvm_spawn.command = command;
     sup_tell(sup, &message);
 }
 
+/* Until it is answered: question or answer are lost with a link that is cut. Without memory they are told once. */
+static void keep_spawn(struct process *process, const struct wire_agent_spawn *spawn)
+{
+    struct agent_asked *asked = reallocarray(process->asked, process->nasked + 1, sizeof(*asked));
+    if (!asked)
+        return;
+    process->asked = asked;
+    asked += process->nasked;
+    *asked = (struct agent_asked){(uint32_t)spawn->request, strdup(spawn->host), strdup(spawn->command)};
+    if (asked->host && asked->command) {
+        process->nasked++;
+        return;
+    }
+    free(asked->host);
+    free(asked->command);
+}
+
+static void drop_spawn(struct process *process, uint64_t request)
+{
+    for (size_t i = 0; i < process->nasked; i++) {
+        struct agent_asked *asked = &process->asked[i];
+        if (asked->request != request)
+            continue;
+        free(asked->host);
+        free(asked->command);
+        *asked = process->asked[--process->nasked];
+        return;
+    }
+}
+
+void agent_forget(struct process *process)
+{
+    while (process->nasked > 0)
+        drop_spawn(process, process->asked[0].request);
+    free(process->asked);
+    process->asked = NULL;
+}
+
 /* What may follow what: a request for each host, then ready; or failed, and nothing more. So a job with n hosts makes
- * at most n + 1 messages of it, however often it is said. */
+ * at most n + 1 messages of it, however often it is said, and as many again when the link was cut. */
 enum verdict { SAID, SAID_LAST, OUT_OF_ORDER };
 
 static enum verdict agent_said(struct sup *sup, struct process *process, const struct wire_message *message)
@@ -53,7 +92,8 @@ static enum verdict agent_said(struct sup *sup, struct process *process, const s
         if (process->may_spawn == 0)
             return OUT_OF_ORDER;
         process->may_spawn--;
-        tell_spawn(sup, &message->u.agent_spawn);
+        keep_spawn(process, &message->u.agent_spawn);
+        tell_spawn(sup, message->u.agent_spawn.request, message->u.agent_spawn.host, message->u.agent_spawn.command);
         return SAID;
     case WIRE_agent_ready:
         process->agent_ready = true;
@@ -137,6 +177,8 @@ void agent_drain(struct sup *sup, struct process *process)
 
 void agent_resend(struct sup *sup, struct process *process)
 {
+    for (size_t i = 0; i < process->nasked; i++)
+        tell_spawn(sup, process->asked[i].request, process->asked[i].host, process->asked[i].command);
     if (process->agent_ready)
         tell_ready(sup);
 }
@@ -150,6 +192,8 @@ void agent_hear_root(struct sup *sup, const struct wire_message *message)
     }
     for (size_t i = 0; i < sup->count; i++) {
         struct process *process = sup->processes[i];
+        if (message->type == WIRE_pvm_spawned)
+            drop_spawn(process, message->u.pvm_spawned.request);
         if (process->has_agent && channel_send(&process->agent, &out, NULL) < 0)
             log_warning("job=%llu: its agent does not take messages", (unsigned long long)sup->job);
     }

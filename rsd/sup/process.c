@@ -278,6 +278,7 @@ void process_free(struct process *process)
         channel_fini(&process->agent);
     wire_message_fini(&process->start);
     reader_forget(process);
+    agent_forget(process);
     free(process->failure);
     free(process);
 }

@@ -55,7 +55,12 @@ struct process {
     size_t line_size;
     struct channel agent;
     bool has_agent, agent_ready;
-    size_t may_spawn;     /* the hosts that it has to ask for */
+    size_t may_spawn; /* the hosts that it has to ask for */
+    struct agent_asked {
+        uint32_t request;
+        char *host, *command;
+    } * asked; /* [nasked] that have no answer yet */
+    size_t nasked;
     char *dir, *files[2]; /* reader.c: of a command, where its output and its errors go; NULL: nowhere, or no memory */
 };
 
@@ -152,7 +157,8 @@ void reader_fini(struct sup *sup);
 void agent_read(struct sup *sup, struct process *process);
 void agent_drain(struct sup *sup, struct process *process); /* it has ended: what it wrote last, then no more of it */
 int64_t agent_wait_ms(const struct process *process, int64_t now); /* until it may be read again */
-void agent_resend(struct sup *sup, struct process *process);
+void agent_resend(struct sup *sup, struct process *process);       /* what elmer may not have heard */
+void agent_forget(struct process *process);                        /* what it has asked for */
 void agent_hear_root(struct sup *sup, const struct wire_message *message);
 
 /* waits.c: how the job is here; the answer is how it waits */

@@ -43,6 +43,7 @@ struct slave {
     bool asked, answered;
     uint32_t request;
     char *command;
+    const char *line; /* the answer; NULL: it failed */
 };
 
 struct pvm {
@@ -204,6 +205,8 @@ static void on_spawn(struct launch *l, const struct wire_pvm_spawn *spawn)
         pvm->slaves[place] = (struct slave){
             .asked = true, .request = (uint32_t)spawn->request, .command = arena_strdup(&l->memory, command)};
         start_slave(l, place);
+    } else if (pvm->slaves[place].line) {
+        answer(l, spawn->request, pvm->slaves[place].line); /* the first has not come to it */
     }
 }
 
@@ -235,6 +238,7 @@ static void on_line(struct launch *l, uint64_t helper, const char *line)
     char text[300];
     if (slave) {
         slave->answered = true;
+        slave->line = arena_strdup(&l->memory, line);
         answer(l, slave->request, line);
     } else if (helper == MASTER && pvm->state == PVM_MASTER && *line != '/') {
         launch_fail(l, EVENT_LAUNCH_FAILED, REASON_HELPER_FAILED,
@@ -268,8 +272,8 @@ static void host_up(struct launch *l, int place)
     struct pvm *pvm = pvm_of(l);
     if (pvm->state == PVM_MASTER && place == 0)
         start_master(l);
-    else if (pvm->state == PVM_AGENT && place == 0)
-        start_agent(l);
+    else if ((pvm->state == PVM_AGENT || pvm->state == PVM_SLAVES) && place == 0)
+        start_agent(l); /* if it has started, what it has asked for and not been answered is said again */
     else if (pvm->state == PVM_SLAVES && place > 0 && awaited_slave(l, slave_at(place)))
         start_slave(l, place);
 }

@@ -92,6 +92,7 @@ static int end(void **state)
     (void)state;
     if (process.has_agent)
         channel_fini(&process.agent);
+    agent_forget(&process);
     channel_fini(&agent);
     return 0;
 }
@@ -124,6 +125,29 @@ static void test_a_machine_comes_up(void **state)
     agent_read(&sup, &process);
     expect("spawn 7.2 1 ws2 pvmd -s\nspawn 7.2 2 ws3 pvmd -s\nready 7.2\n");
     assert_true(process.has_agent && process.agent_ready);
+}
+
+/* What has no answer yet, when the link to elmer was cut. */
+static void test_says_it_again(void **state)
+{
+    struct wire_message spawned = {.type = WIRE_pvm_spawned, .u.pvm_spawned = {.request = 1, .line = "ddpro<1>"}};
+    (void)state;
+    say_spawn(1, "ws2");
+    say_spawn(2, "ws3");
+    agent_read(&sup, &process);
+    expect("spawn 7.2 1 ws2 pvmd -s\nspawn 7.2 2 ws3 pvmd -s\n");
+    agent_hear_root(&sup, &spawned);
+    agent_resend(&sup, &process);
+    expect("spawn 7.2 2 ws3 pvmd -s\n");
+    spawned.u.pvm_spawned.request = 2;
+    agent_hear_root(&sup, &spawned);
+    agent_hear_root(&sup, &spawned);
+    agent_resend(&sup, &process);
+    expect("");
+    say_ready();
+    agent_read(&sup, &process);
+    agent_resend(&sup, &process);
+    expect("ready 7.2\nready 7.2\n");
 }
 
 static void test_no_more_hosts_than_it_has(void **state)
@@ -409,6 +433,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(test_a_machine_comes_up),
+        TEST(test_says_it_again),
         TEST(test_no_more_hosts_than_it_has),
         TEST(test_nothing_after_ready),
         TEST(test_ready_once),

@@ -202,6 +202,8 @@ static void test_spawns(void **state)
     say(1, WIRE_line, SLAVE1, "ddpro<1>");
     say(1, WIRE_line, SLAVE1, "ddpro<1>");
     expect("ws0: pvm_spawned 6 ddpro<1>\n");
+    say_spawn(0, 6, "ws1", "pvmd -s -d0x0 -nws1"); /* that was lost with a link */
+    expect("ws0: pvm_spawned 6 ddpro<1>\n");
 }
 
 /* A daemon's line is an answer, and its death before that is a failure. */

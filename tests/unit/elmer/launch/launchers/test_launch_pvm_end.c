@@ -172,11 +172,13 @@ static void test_relink(void **state)
     launches_host_up(f.launches, 0);
     launches_host_up(f.launches, 2);
     launches_host_up(f.launches, 1);
-    expect(START_SLAVE1);
+    expect(START_AGENT START_SLAVE1);
     say(1, WIRE_line, SLAVE1, "ddpro<1>");
     expect("ws0: pvm_spawned 1 ddpro<1>\n");
     launches_host_up(f.launches, 1);
     expect("");
+    launches_host_up(f.launches, 0); /* it says again that it is ready, should that be so */
+    expect(START_AGENT);
     say_pvm(0, WIRE_pvm_ready, NULL);
     expect(START_COMMAND);
     launches_host_up(f.launches, 1);
