@@ -112,7 +112,11 @@ static void undo(struct engine *engine, struct engine_job *job)
     bool queued = !state->ntasks && (state->state == JOB_QUEUED || state->state == JOB_HELD);
     struct event event = {
         .type = queued ? EVENT_CANCEL : EVENT_KILL, .job = job->id, .u.by = {.uid = job->uid, .admin = true}};
+    store_hold(engine->store, true); /* a notice goes together with what the other job says of it */
+    if (state->notice)
+        engine_take_back_notice(engine, job);
     engine_event(engine, &event);
+    store_hold(engine->store, false);
 }
 
 static void run_unless_failing(struct engine *engine)

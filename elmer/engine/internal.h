@@ -41,6 +41,8 @@ void engine_tidy_soon(struct engine *engine);
 /* persist.c: write the job's row as it is now; returns the number of the write. As ACTION_PERSIST and
  * ACTION_PERSIST_HOST want it. */
 uint64_t engine_persist(struct engine *engine, struct engine_job *job);
+/* The notice is refused: the job that it was to tell about can have another one. */
+void engine_take_back_notice(struct engine *engine, const struct engine_job *notice);
 /* The record is the last one of the job: what the store shall have of its submission then. end->json is the caller's.
  * false: it cannot be made, as a line in the log says, and the store keeps what it has. */
 bool engine_end_record(struct record *record, const struct wire_message *submission, struct engine_job_end *end);

@@ -99,20 +99,40 @@ bool engine_end_record(struct record *record, const struct wire_message *submiss
     return true;
 }
 
-/* A notice has come: the job that it tells about says which it is. Both are written in one step, before the notice is
- * answered. One that only the history knows says nothing. */
-static void note_notice(struct engine *engine, const struct engine_job *notice)
+/* Where the job that a notice tells about says which it is; NULL: that is one that only the history knows, and says
+ * nothing. */
+static uint64_t *place_of_notice(struct engine *engine, const struct engine_job *notice, struct engine_job **about)
 {
     const struct wire_strs *after = &job_submit(notice)->after;
     char why[AFTER_WHY];
     struct after item;
     if (after->count != 1 || after_parse(after->items[0], &item, why))
-        return;
-    struct engine_job *job = jobs_find(&engine->jobs, item.job);
+        return NULL;
+    struct engine_job *job = *about = jobs_find(&engine->jobs, item.job);
     if (!job || job->uid != notice->uid || job->refused || !job->stored)
+        return NULL;
+    return item.kind == AFTER_START ? &job->begin_notice : &job->end_notice;
+}
+
+/* A notice has come. Both are written in one step, before the notice is answered. */
+static void note_notice(struct engine *engine, const struct engine_job *notice)
+{
+    struct engine_job *about;
+    uint64_t *place = place_of_notice(engine, notice, &about);
+    if (!place)
         return;
-    *(item.kind == AFTER_START ? &job->begin_notice : &job->end_notice) = notice->id;
-    engine_persist(engine, job);
+    *place = notice->id;
+    engine_persist(engine, about);
+}
+
+void engine_take_back_notice(struct engine *engine, const struct engine_job *notice)
+{
+    struct engine_job *about;
+    uint64_t *place = place_of_notice(engine, notice, &about);
+    if (!place || *place != notice->id)
+        return;
+    *place = 0;
+    engine_persist(engine, about);
 }
 
 uint64_t engine_persist(struct engine *engine, struct engine_job *job)
