@@ -115,7 +115,10 @@ static void undo(struct engine *engine, struct engine_job *job)
     store_hold(engine->store, true); /* a notice goes together with what the other job says of it */
     if (state->notice)
         engine_take_back_notice(engine, job);
+    uint64_t put = job->put;
     engine_event(engine, &event);
+    if (job->put == put) /* it had ended already: the row that waits must be replaced, too */
+        engine_persist(engine, job);
     store_hold(engine->store, false);
 }
 

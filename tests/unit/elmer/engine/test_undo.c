@@ -85,9 +85,39 @@ static void test_notice_of_refused(void **state)
     assert_true(fake_store_last(2)->dropped);
 }
 
+/* Nothing comes of it any more that would replace its row. */
+static void test_cancelled_at_once(void **state)
+{
+    (void)state;
+    bed_begin(1);
+    const struct engine_job *failed = bed_running(1);
+    bed_exited(failed->id, 3);
+    engine_emptied(bed.engine, 0, failed->id, 1, 1, 1);
+    fake_store_commit();
+    const struct engine_job *job = submit_after(2, false, AFTER_OK, failed->id);
+    assert_int_equal(bed_state(job->id), JOB_CANCELLED);
+    fake_store_fail("disk full");
+    assert_true(job->refused);
+    assert_true(fake_store_last(job->id)->dropped);
+    assert_int_equal(bed_state(job->id), JOB_CANCELLED);
+    assert_false(fake_store_last(failed->id)->dropped);
+}
+
+/* The same of one that was killed while it waited for its commit. */
+static void test_killed(void **state)
+{
+    (void)state;
+    bed_begin(1);
+    const struct engine_job *job = bed_submit(1, 1, false);
+    bed_event(EVENT_KILL, 0, job->id, 0, 0);
+    fake_store_fail("disk full");
+    assert_true(fake_store_last(job->id)->dropped);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
-    const struct CMUnitTest tests[] = {TEST(test_notice), TEST(test_notice_of_refused)};
+    const struct CMUnitTest tests[] = {TEST(test_notice), TEST(test_notice_of_refused), TEST(test_cancelled_at_once),
+                                       TEST(test_killed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
