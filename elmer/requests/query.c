@@ -143,7 +143,7 @@ static bool wanted(const struct request *request, const struct engine_job *job, 
         return queued;
     if (state->state == JOB_STARTED) /* its tasks are there */
         return running && !lines;
-    if (state->state == JOB_DONE)
+    if (state->state == JOB_DONE || state->state == JOB_CANCELLED)
         return running && !engine_job_settled(request->requests->room.engine, job);
     return running && job_state_has_cluster(state->state);
 }
