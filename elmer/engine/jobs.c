@@ -429,6 +429,7 @@ struct record *job_record(const struct core *core, const struct engine_job *job,
     r->user = arena_strdup(&r->memory, r->user);
     r->token = arena_strdup(&r->memory, r->token);
     r->environment_sha256 = arena_strdup(&r->memory, r->environment_sha256);
+    r->notice = state->notice;
     r->dropped = job->refused || (job->of && job->of->refused);
     r->text = arena_strdup(&r->memory, r->text);
     r->polls = polls_text(job, state->attempt, &r->memory);

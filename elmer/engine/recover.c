@@ -104,6 +104,7 @@ static void give_up(struct engine *engine, struct found *found, struct record *r
     r->level = lost->level;
     r->text = arena_format(&r->memory, "its host %s was taken out of the configuration", host);
     r->ended_ms = wall_now().ms;
+    r->notice = r->submit->notice;
     if (r->array) {
         const struct engine_job_end *of_task = jobs_task_end(jobs_find(&engine->jobs, r->array));
         r->json = of_task->json;

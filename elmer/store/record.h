@@ -54,6 +54,7 @@ struct record {
     const struct record_usage *usage;
     size_t nusage;
     uint32_t mesh_rows;        /* of what several processors are in a cube until it has ended; 0: none; not stored */
+    bool notice;               /* in one that goes to the store, which keeps what it tells about until it has ended */
     bool dropped;              /* its submission was refused: nothing of it stays in the store */
     bool refused;              /* it is next, and the allocator refuses it; not stored, as below ... */
     struct core_survey survey; /* ... as these processors take no job now */

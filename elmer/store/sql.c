@@ -399,16 +399,16 @@ static int drop_job(struct sql_writer *w, const struct record *r, struct err *er
     return result;
 }
 
-/* It waits no more when it has had an attempt. */
+/* It waits no more when it has had an attempt; but a notice may be run again, and asks then what became of its job. */
 static int put_awaited(struct sql_writer *w, const struct record *r, struct err *err)
 {
     int result = 0;
-    if (record_ended(r) || r->attempt) {
+    if (record_ended(r) || (r->attempt && !r->notice)) {
         sqlite3_bind_int64(w->statements[DROP_AWAITED], 1, (int64_t)r->id);
         return run(w, DROP_AWAITED, err);
     }
     for (uint32_t i = 0; !result && r->json && i < r->nafter; i++) {
-        if (r->after[i].verdict != CORE_OPEN)
+        if (r->after[i].verdict != CORE_OPEN && !r->notice)
             continue;
         sqlite3_bind_int64(w->statements[PUT_AWAITED], 1, (int64_t)r->after[i].job);
         sqlite3_bind_int64(w->statements[PUT_AWAITED], 2, (int64_t)r->id);
@@ -424,7 +424,7 @@ static int write_record(struct sql_writer *w, const struct record *r, struct err
     int result = r->json ? put_job(w, r, err) : 0;
     if (!result)
         result = put_state(w, r, err);
-    if (!result && r->nafter)
+    if (!result && (r->nafter || r->notice)) /* one that was running before a restart has no list any more */
         result = put_awaited(w, r, err);
     return result ? result : put_usage(w, r, err);
 }

@@ -62,6 +62,8 @@ static void test_notice(void **state)
     fake_store_commit();
     const struct engine_job *refused = submit_after(3, true, AFTER_ANY, job->id);
     assert_int_equal(job->end_notice, refused->id);
+    assert_true(fake_store_last(refused->id)->notice);
+    assert_false(fake_store_last(1)->notice);
     assert_int_equal(fake_store_last(1)->end_notice, refused->id);
     size_t held = fake_store.held;
     fake_store_fail("disk full");

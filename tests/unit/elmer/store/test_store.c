@@ -238,6 +238,40 @@ static void test_history(void **state)
     close_store(bed);
 }
 
+static struct record *make_notice(enum job_state state, enum core_verdict verdict, bool first)
+{
+    struct record *r = make(5, 5, "n", state, first);
+    struct core_after *after = arena_array(&r->memory, 1, sizeof(*after));
+    *after = (struct core_after){.job = 1, .kind = AFTER_ANY, .verdict = verdict};
+    r->after = after;
+    r->nafter = 1;
+    r->notice = true;
+    return r;
+}
+
+/* A notice that is run again asks for the job that it tells about, which may have ended before it came. */
+static void test_notice(void **state)
+{
+    struct bed *bed = *state;
+    struct record *ended = make_notice(JOB_DONE, CORE_MET, false);
+    for (uint64_t id = 1; id <= 4; id++)
+        store_put(bed->store, make_ended(id, (int64_t)id));
+    store_put(bed->store, make_notice(JOB_QUEUED, CORE_MET, true));
+    await(bed, 5);
+    await(bed, store_put(bed->store, make_notice(JOB_RUNNING, CORE_MET, false)));
+    store_trim(bed->store, &(struct store_limits){.jobs = 2, .age_ms = 1000});
+    await_history(bed, 3);
+    assert_int_equal(bed->found[2]->id, 1);
+    ended->ended_ms = 5;
+    ended->nafter = 0; /* elmer was restarted meanwhile */
+    await(bed, store_put(bed->store, ended));
+    store_trim(bed->store, &(struct store_limits){.jobs = 2, .age_ms = 1000});
+    await_history(bed, 2);
+    assert_int_equal(bed->found[1]->id, 4);
+    drop_found(bed);
+    close_store(bed);
+}
+
 static void count_host(const struct host_row *host, void *data)
 {
     struct bed *bed = data;
@@ -367,6 +401,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_together, setup, teardown),
         cmocka_unit_test_setup_teardown(test_close_writes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_history, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_notice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(test_certificates, setup, teardown),
