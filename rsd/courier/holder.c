@@ -7,8 +7,9 @@
  * Output is kept in a ring, of which the last TERMINAL_KEPT bytes are there. While somebody looks the terminal is read
  * only as far as he takes it, so nothing is dropped, and a command that prints without end waits for him; while nobody
  * looks it is read at once, and what nobody has seen is dropped beyond the ring, oldest first, which the next who looks
- * is told. What nobody has seen at the end goes to standard error, the job's output file. Input that has come is not
- * lost with its connection, and how much has come is said to who comes back, so nothing is typed twice.
+ * is told. What nobody has seen at the end goes to standard error, the job's output file; as soon as the job is to end,
+ * as KILL may come before its command has ended. Input that has come is not lost with its connection, and how much has
+ * come is said to who comes back, so nothing is typed twice.
  *
  * One looks at a time; a later one takes it from him. Whoever is at the other end of a connection, his messages are
  * bounded: input by its window, all else by its size. */
@@ -48,8 +49,9 @@ struct holder {
     int listener, signal_fd;
     struct winsize size;
     bool started, exited, drained, told_exit;
-    size_t rest; /* exited: so much is read yet, which is more than a terminal holds; others may print for ever */
-    int status;  /* of waitpid(2) */
+    bool stopped; /* by TERM: KILL may come at any time */
+    size_t rest;  /* exited: so much is read yet, which is more than a terminal holds; others may print for ever */
+    int status;   /* of waitpid(2) */
     int64_t silent_until_ms; /* nobody has the terminal open: it is read again then */
     /* who looks */
     struct run_link viewer;
@@ -348,8 +350,10 @@ static void hear_signals(struct holder *h, int64_t now)
     int status;
     pid_t pid;
     while (read(h->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        if (info.ssi_signo == SIGTERM)
+        if (info.ssi_signo == SIGTERM) {
+            h->stopped = true;
             do_it(h, life_stop(&h->life), now);
+        }
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         if (pid == h->child.pid && !h->exited) {
             h->child.reaped = true;
@@ -422,6 +426,8 @@ static void turn(struct holder *h)
     finish(h);
     if (now >= h->life.deadline_ms)
         do_it(h, life_time(&h->life, now), now);
+    if (h->stopped && !h->viewed)
+        ring_save(&h->ring, STDERR_FILENO, 0);
 }
 
 /* Of all that may come to every process of a job, TERM is for us: the job is to end. */
@@ -475,6 +481,6 @@ int hold_terminal(char **argv)
     part(&h);
     lookers_fini(&h.lookers);
     used_fini(&h.courier.used);
-    ring_save(&h.ring, STDERR_FILENO);
+    ring_save(&h.ring, STDERR_FILENO, -1);
     return end_as(&h);
 }

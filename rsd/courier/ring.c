@@ -3,6 +3,8 @@
 #include "rsd/courier/ring.h"
 
 #include <assert.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,15 +78,18 @@ uint64_t ring_from(const struct ring *ring, const struct run_look *look, uint64_
     return from + *lost;
 }
 
-void ring_save(const struct ring *ring, int fd)
+/* In pieces that a FIFO with room for any takes without a wait. */
+void ring_save(struct ring *ring, int fd, int patience_ms)
 {
-    uint64_t at = ring_unseen(ring);
-    while (at < ring->end) {
+    struct pollfd file = {.fd = fd, .events = POLLOUT};
+    uint64_t unseen = ring_unseen(ring);
+    ring->saved = ring->saved < unseen ? unseen : ring->saved;
+    while (ring->saved < ring->end && poll(&file, 1, patience_ms) > 0) {
         size_t size;
-        const uint8_t *bytes = ring_at(ring, at, &size);
-        ssize_t written = write(fd, bytes, size);
+        const uint8_t *bytes = ring_at(ring, ring->saved, &size);
+        ssize_t written = write(fd, bytes, size < PIPE_BUF ? size : PIPE_BUF);
         if (written <= 0)
             return;
-        at += (uint64_t)written;
+        ring->saved += (uint64_t)written;
     }
 }

@@ -14,6 +14,7 @@ struct ring {
     size_t capacity;
     uint64_t begin, end; /* what is kept */
     uint64_t seen;       /* somebody has written all before to where it can be read; <= end */
+    uint64_t saved;      /* all before that nobody had seen is in the file of ring_save() */
 };
 
 bool ring_init(struct ring *ring, size_t capacity);
@@ -29,8 +30,8 @@ uint64_t ring_unseen(const struct ring *ring);
 /* Where the output begins for who looks: what a lost connection of his session has swallowed comes again. *lost: bytes
  * before that which he would see if they were kept. */
 uint64_t ring_from(const struct ring *ring, const struct run_look *look, uint64_t *lost);
-/* What nobody has seen goes there. Not for ever: a file that cannot be written, or a FIFO that nobody reads, ends it.
- */
-void ring_save(const struct ring *ring, int fd);
+/* What nobody has seen goes there, once however often this is called. Not for ever: a file that cannot be written, or a
+ * FIFO that nobody reads, ends it; so does one that takes nothing for patience_ms, -1: however long. */
+void ring_save(struct ring *ring, int fd, int patience_ms);
 
 #endif

@@ -132,6 +132,51 @@ static void test_unseen_at_the_end(void **state)
     assert_string_equal(text, "last words\r\n");
 }
 
+static void read_unseen(char *text, size_t size)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/unseen", lab.dir);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    memset(text, 0, size);
+    assert_true(fd >= 0 && read(fd, text, size - 1) >= 0);
+    close(fd);
+}
+
+/* The job is ended, and its command takes longer for that than it has: KILL takes nothing along that nobody has seen.
+ */
+static void test_unseen_at_kill(void **state)
+{
+    char flag[64] = "/tmp/unseen.XXXXXX", text[200] = "";
+    const char *const script = "trap '' HUP; echo early; while [ -e \"$0\" ]; do sleep 0.05; done; echo late; read x";
+    struct seat seat;
+    int status, fd = mkstemp(flag);
+    int64_t written_by = soon();
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    terminal_up(&lab, TERMINAL_KEEP, (const char *const[]){"/bin/sh", "-c", script, flag, NULL});
+    look(&seat);
+    UNTIL(&seat, shows(&seat, "early\r\n"));
+    run_link_send(&seat.link, RUN_LEAVE, 0, NULL, 0);
+    UNTIL(&seat, seat.link.state == RUN_DEAD);
+    leave(&seat);
+    assert_int_equal(kill(lab.holder, SIGTERM), 0);
+    assert_int_equal(unlink(flag), 0);
+    while (strcmp(text, "late\r\n") != 0 && mono_ms(mono_now()) < written_by) {
+        poll(NULL, 0, 5);
+        read_unseen(text, sizeof(text));
+    }
+    assert_string_equal(text, "late\r\n");
+    look(&seat); /* who comes nevertheless sees it, too */
+    UNTIL(&seat, shows(&seat, "late\r\n"));
+    leave(&seat);
+    assert_int_equal(kill(lab.holder, SIGKILL), 0);
+    status = terminal_end(&lab);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    read_unseen(text, sizeof(text));
+    assert_string_equal(text, "late\r\n");
+}
+
 /* ---- who goes ---- */
 
 static void test_leave(void **state)
@@ -211,6 +256,7 @@ int main(void)
         cmocka_unit_test_teardown(test_the_end_has_an_end, seat_teardown),
         cmocka_unit_test_teardown(test_closed_terminal, seat_teardown),
         cmocka_unit_test_teardown(test_unseen_at_the_end, seat_teardown),
+        cmocka_unit_test_teardown(test_unseen_at_kill, seat_teardown),
         cmocka_unit_test_teardown(test_leave, seat_teardown),
         cmocka_unit_test_teardown(test_leave_what_stays, seat_teardown),
         cmocka_unit_test_teardown(test_stop, seat_teardown),

@@ -108,11 +108,39 @@ static void test_saved(void **state)
     ring_put(&ring, "0123456789abc", 13);
     ring.seen = 5;
     assert_int_equal(pipe(fds), 0);
-    ring_save(&ring, fds[1]);
+    ring_save(&ring, fds[1], 0);
     assert_int_equal(read(fds[0], text, sizeof(text)), 8);
     assert_string_equal(text, "56789abc");
+    assert_int_equal(ring.seen, 5); /* who comes is shown it all the same */
+    ring_save(&ring, fds[1], 0);
+    ring_put(&ring, "defg", 4);
+    ring.seen = 15; /* he has come, and seen a part of what was printed then */
+    ring_save(&ring, fds[1], 0);
+    memset(text, 0, sizeof(text));
+    assert_int_equal(read(fds[0], text, sizeof(text)), 2);
+    assert_string_equal(text, "fg");
+    ring_put(&ring, "h", 1);
     close(fds[0]);
-    ring_save(&ring, -1); /* it cannot be written */
+    close(fds[1]);
+    ring_save(&ring, fds[1], -1); /* it cannot be written */
+    assert_int_equal(ring.saved, 17);
+    ring_fini(&ring);
+}
+
+/* A FIFO that nobody reads keeps the holder of a terminal from nothing else. */
+static void test_saved_without_a_wait(void **state)
+{
+    struct ring ring;
+    char byte = 0;
+    int fds[2];
+    (void)state;
+    assert_true(ring_init(&ring, 1 << 20));
+    for (int i = 0; i < 1 << 20; i++)
+        ring_put(&ring, &byte, 1);
+    assert_int_equal(pipe(fds), 0);
+    ring_save(&ring, fds[1], 0);
+    assert_true(ring.saved > 0 && ring.saved < ring.end);
+    close(fds[0]);
     close(fds[1]);
     ring_fini(&ring);
 }
@@ -378,10 +406,13 @@ static void test_starved(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ring),         cmocka_unit_test(test_unseen),    cmocka_unit_test(test_typed),
-        cmocka_unit_test(test_nobody_comes), cmocka_unit_test(test_grace),     cmocka_unit_test(test_leaves),
-        cmocka_unit_test(test_stop),         cmocka_unit_test(test_last),      cmocka_unit_test(test_from),
-        cmocka_unit_test(test_saved),        cmocka_unit_test(test_typed_end), cmocka_unit_test(test_starved),
+        cmocka_unit_test(test_ring),    cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_typed),   cmocka_unit_test(test_nobody_comes),
+        cmocka_unit_test(test_grace),   cmocka_unit_test(test_leaves),
+        cmocka_unit_test(test_stop),    cmocka_unit_test(test_last),
+        cmocka_unit_test(test_from),    cmocka_unit_test(test_saved_without_a_wait),
+        cmocka_unit_test(test_saved),   cmocka_unit_test(test_typed_end),
+        cmocka_unit_test(test_starved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
