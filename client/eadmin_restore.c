@@ -1,9 +1,10 @@
 /* eadmin_restore.c - a backup comes to its places, for a queue host that takes the place of a lost one.
  *
- * All of the file is checked -> nothing is in the way: no store, no other CA -> the configuration; a file that says
- * something else is kept as NAME.old -> the CA, its certificate last -> the store. Where this is interrupted it can be
- * run again: what is there by then is what comes. eadmin init goes on from there: the address, and a certificate of
- * elmer for it, with a higher counter than any before. */
+ * All of the file is checked -> nothing is in the way: no store -> the process of the user elmer that will write the
+ * store (store_copier.h), before the CA's key is read -> no other CA -> the configuration; a file that says something
+ * else is kept as NAME.old -> the CA, its certificate last -> the store. Where this is interrupted it can be run again:
+ * what is there by then is what comes. eadmin init goes on from there: the address, and a certificate of elmer for it,
+ * with a higher counter than any before. */
 #include "config.h"
 
 #include <errno.h>
@@ -96,23 +97,16 @@ static int look_for_other_ca(const struct backup_in *in)
     return code;
 }
 
-static int look_for_others(const struct backup_in *in)
+static int look_for_other_queue(const struct backup_in *in)
 {
     struct stat st;
-    int code = EXIT_DONE;
 
-    if (lstat(in->store, &st) == 0) {
-        say("there is a queue on this host already (%s): if it is to be replaced by the backup's, stop elmer and move "
-            "it "
-            "away first",
-            in->store);
-        code = EXIT_REFUSED;
-    }
-    if (code == EXIT_DONE)
-        code = look_for_other_ca(in);
-    if (code == EXIT_DONE)
-        code = look_for_directory(in->store);
-    return code;
+    if (lstat(in->store, &st) < 0)
+        return look_for_directory(in->store);
+    say("there is a queue on this host already (%s): if it is to be replaced by the backup's, stop elmer and move it "
+        "away first",
+        in->store);
+    return EXIT_REFUSED;
 }
 
 /* ---- writing ---- */
@@ -125,7 +119,7 @@ static int write_member(const struct backup_in *in, const struct backup_member *
 
     if (result == 0)
         result = file_write(dir, name, text, mode, err);
-    free(text);
+    pki_key_free(text);
     return result;
 }
 
@@ -216,56 +210,54 @@ static int restore_ca(const struct backup_in *in, struct err *err)
     return result;
 }
 
-static int restore_store(const struct backup_in *in, const struct passwd *user, struct err *err)
-{
-    const struct backup_member *store = backup_in_find(in, BACKUP_STORE);
-    struct store_copier copier;
-    int code = eadmin_make_state_dir(user), result = 0;
-
-    if (code == EXIT_DONE)
-        code = store_copier_in(&copier, user, in->store, store->size, in->made_ms);
-    if (code != EXIT_DONE)
-        return -ECANCELED;
-    result = backup_in_copy(in, store, copier.fd, err);
-    if (store_copier_end(&copier) == EXIT_DONE)
-        return result;
-    if (result == -EPIPE) /* it has said why */
-        err_clear(err);
-    return -ECANCELED;
-}
-
-static int restore_all(const struct backup_in *in)
+/* It waits until the store comes, and writes nothing if none does. */
+static int start_copier(struct store_copier *copier, const struct backup_in *in)
 {
     const struct passwd *user = eadmin_elmer_user();
-    struct err err = ERR_INIT;
-    int result;
+    int code = user ? eadmin_make_state_dir(user) : EXIT_REFUSED;
 
-    if (!user)
-        return EXIT_REFUSED;
-    result = restore_configs(in, &err);
+    if (code == EXIT_DONE)
+        code = store_copier_in(copier, user, in->store, backup_in_find(in, BACKUP_STORE)->size, in->made_ms);
+    return code;
+}
+
+static int restore_all(const struct backup_in *in, struct store_copier *copier)
+{
+    struct err err = ERR_INIT;
+    int result = restore_configs(in, &err), code;
+
     if (result == 0)
         result = restore_ca(in, &err);
+    fflush(stdout); /* the copier speaks next */
     if (result == 0)
-        result = restore_store(in, user, &err);
+        result = backup_in_copy(in, backup_in_find(in, BACKUP_STORE), copier->fd, &err);
+    code = store_copier_end(copier);
+    if (code != EXIT_DONE && result == -EPIPE) /* it has said why */
+        err_clear(&err);
     if (err.text[0])
         say("%s", err.text);
-    return result == 0 ? EXIT_DONE : EXIT_REFUSED;
+    return result == 0 ? code : EXIT_REFUSED;
 }
 
 int eadmin_restore(const char *file)
 {
     struct err err = ERR_INIT;
+    struct store_copier copier;
     struct backup_in in;
     char made[32];
     int code;
 
     if (backup_in_open(&in, file, &err) < 0)
         return eadmin_failed(&err);
-    code = look_for_others(&in);
-    if (code == EXIT_DONE) {
+    code = look_for_other_queue(&in);
+    if (code == EXIT_DONE)
+        code = start_copier(&copier, &in);
+    if (code == EXIT_DONE && (code = look_for_other_ca(&in)) != EXIT_DONE)
+        (void)store_copier_end(&copier);
+    else if (code == EXIT_DONE) {
         wall_format((struct wall){in.made_ms}, made, sizeof(made));
         printf("The backup is of %s, made on %s.\n", made, in.host);
-        code = restore_all(&in);
+        code = restore_all(&in, &copier);
     }
     backup_in_close(&in);
     return code;

@@ -37,6 +37,7 @@ int pki_digest(const char *const *texts, size_t count, char digest[PKI_DIGEST_SI
 int pki_digest_part(int fd, int64_t at, int64_t size, char digest[PKI_DIGEST_SIZE], struct err *err)
 {
     static unsigned char bytes[1 << 16];
+    const size_t used = size < (int64_t)sizeof(bytes) ? (size_t)size : sizeof(bytes);
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     int made = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL), result = 0;
 
@@ -50,6 +51,7 @@ int pki_digest_part(int fd, int64_t at, int64_t size, char digest[PKI_DIGEST_SIZ
         at += n > 0 ? n : 0;
         size -= n > 0 ? n : 0;
     }
+    explicit_bzero(bytes, used); /* it may have been a key, and processes of others are forked later */
     if (result < 0) {
         EVP_MD_CTX_free(context);
         return result;

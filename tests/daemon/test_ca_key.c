@@ -22,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "client/backup_file.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/pki/ca.h"
@@ -33,6 +34,7 @@ enum { SKIPPED = 77, ELMER_UID = 64991, SEED = 32, PROCESSES = 16 };
 
 #define STATE  "/var/lib/elmer"
 #define CONFIG "/var/lib/elmer.conf"
+#define BACKUP "/var/lib/backup"
 
 /* ---- what is looked for ---- */
 
@@ -128,7 +130,7 @@ static void look(pid_t pid, struct seen *seen)
     pki_key_free(pem);
 }
 
-static pid_t begin(void)
+static pid_t begin(const char *option, const char *value)
 {
     const char *program = getenv("EADMIN_PROGRAM");
     pid_t pid = fork();
@@ -139,14 +141,14 @@ static pid_t begin(void)
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* which is done by ptrace, too */
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
     raise(SIGSTOP);
-    execl(program ? program : "client/eadmin", "eadmin", "init", "-c", CONFIG, (char *)NULL);
+    execl(program ? program : "client/eadmin", "eadmin", "init", option, value, (char *)NULL);
     _exit(127);
 }
 
-/* Returns eadmin's exit status. */
-static int trace(struct seen *seen)
+/* Returns the exit status of eadmin init with this option. */
+static int trace_with(const char *option, const char *value, struct seen *seen)
 {
-    pid_t main_process = begin(), pid;
+    pid_t main_process = begin(option, value), pid;
     int status, code = -1;
 
     *seen = (struct seen){0};
@@ -169,6 +171,11 @@ static int trace(struct seen *seen)
         ptrace(PTRACE_CONT, pid, NULL, event || signal == SIGSTOP || signal == SIGTRAP ? 0 : signal);
     }
     return code;
+}
+
+static int trace(struct seen *seen)
+{
+    return trace_with("-c", CONFIG, seen);
 }
 
 /* ---- the tests ---- */
@@ -225,13 +232,55 @@ static void what_cannot_be_written_is_said(void **state)
     assert_int_equal(access(STATE "/pki/host.key", F_OK), 0);
 }
 
+static void add(struct backup_out *out, const char *name, const char *file)
+{
+    struct err err = ERR_INIT;
+    int from = open(file, O_RDONLY | O_CLOEXEC);
+
+    assert_true(from >= 0);
+    if (backup_out_add(out, name, from, &err) < 0)
+        fail_msg("%s", err.text);
+    close(from);
+}
+
+/* Of this CA, its key behind all else; what it has as the store is none, which is seen by the process that gets it. */
+static void make_backup(void)
+{
+    struct backup_out out = {.fd = open(BACKUP, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
+    struct err err = ERR_INIT;
+
+    assert_true(out.fd >= 0);
+    assert_int_equal(
+        backup_out_text(&out, BACKUP_ABOUT, "elmer backup 1\nhost queue\nmade_ms 1\nstore " STATE "/elmer.db\n", &err),
+        0);
+    assert_int_equal(backup_out_text(&out, BACKUP_STORE, "no database", &err), 0);
+    add(&out, "ca/ca.crt", CA_DIR "/ca.crt");
+    add(&out, "ca/ca.key", CA_DIR "/ca.key");
+    assert_int_equal(backup_out_end(&out, &err), 0);
+    close(out.fd);
+    backup_out_fini(&out);
+}
+
+static void the_key_of_a_backup_stays_with_root(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    make_backup();
+    assert_int_not_equal(trace_with("--restore", BACKUP, &seen), 0);
+    assert_int_equal(seen.users, 1);
+    assert_int_equal(seen.copies, 0);
+}
+
 /* A machine of our own, with a user elmer. */
 static bool furnish(void)
 {
     return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 && mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount("test", "/var/lib", "tmpfs", 0, "mode=0755") == 0 &&
-           scratch_put("/var/lib", "passwd", "root:x:0:0::/root:/bin/sh\nelmer:x:64991:64991::/:/bin/false\n") &&
-           mount("/var/lib/passwd", "/etc/passwd", "none", MS_BIND, NULL) == 0 &&
+           mount("test", "/etc", "tmpfs", 0, "mode=0755") == 0 &&
+           scratch_put("/etc", "passwd", "root:x:0:0::/root:/bin/sh\nelmer:x:64991:64991::/:/bin/false\n") &&
+           scratch_put("/etc", "group", "root:x:0:\nelmer:x:64991:\n") &&
+           scratch_put("/etc", "nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n") &&
            scratch_put("/var/lib", "elmer.conf",
                        "[elmer]\nname = queue\npki = " STATE "/pki\nstore = " STATE "/elmer.db\n");
 }
@@ -242,6 +291,7 @@ int main(void)
         cmocka_unit_test(the_key_stays_with_root),
         cmocka_unit_test(nothing_is_written_again),
         cmocka_unit_test(what_cannot_be_written_is_said),
+        cmocka_unit_test(the_key_of_a_backup_stays_with_root),
     };
 
     alarm(120); /* whatever goes wrong: an end; eadmin ends with us */
