@@ -36,9 +36,12 @@ static int put(const struct backup_out *out, const void *bytes, size_t size, int
     return 0;
 }
 
-/* A restore would refuse it, perhaps when nothing else is left. */
+/* A restore would refuse it, perhaps when nothing else is left. How much comes as the store is up to elmer: what does
+ * not fit must not fill root's disk before that is known. */
 static int judge(const char *name, const char *bytes, ssize_t count, int64_t size, struct err *err)
 {
+    if (size > TAR_SIZE_MAX)
+        return err_set(err, -EFBIG, "%s has more than 8 GB, which does not fit into a backup", name);
     if (strcmp(name, BACKUP_STORE) == 0)
         return 0;
     if (size > BACKUP_TEXT_MAX)
@@ -78,8 +81,6 @@ static int put_header(struct backup_out *out, const char *name, int64_t size, st
     int result;
 
     snprintf(path, sizeof(path), TAR_PREFIX "%s", name);
-    if (size > TAR_SIZE_MAX)
-        return err_set(err, -EFBIG, "%s has more than 8 GB, which does not fit into a backup", name);
     tar_header_make(&header, path, size, out->made_s);
     result = put(out, &header, TAR_BLOCK, out->size, err);
     if (result == 0)

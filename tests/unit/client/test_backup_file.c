@@ -24,6 +24,31 @@ static char dir[] = "/tmp/elmer-backup-XXXXXX", file[200];
 
 #define ABOUT "elmer backup 1\nhost ws1\nmade_ms 1790000000000\nnew thing\nstore /var/lib/elmer/elmer.db\n"
 
+/* In the place of a store that has so many bytes, of a backup of them: where the last byte would be; 0: real files. */
+static int64_t huge, reached;
+
+ssize_t __real_read(int fd, void *bytes, size_t size);
+ssize_t __wrap_read(int fd, void *bytes, size_t size);
+ssize_t __real_pwrite(int fd, const void *bytes, size_t size, off_t at);
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at);
+
+ssize_t __wrap_read(int fd, void *bytes, size_t size)
+{
+    if (huge == 0)
+        return __real_read(fd, bytes, size);
+    size = (int64_t)size < huge - 1 ? size : (size_t)huge - 1; /* one is left, or it would be a real one */
+    huge -= (int64_t)size;
+    return (ssize_t)size;
+}
+
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at)
+{
+    if (huge == 0)
+        return __real_pwrite(fd, bytes, size, at);
+    reached = at + (off_t)size;
+    return (ssize_t)size;
+}
+
 static void put(struct backup_out *out, const char *name, const char *text)
 {
     struct err err = ERR_INIT;
@@ -264,6 +289,21 @@ static void test_what_restore_refuses(void **state)
     backup_out_fini(&out);
 }
 
+/* elmer says how large the store is: one that does not fit takes no more room than one that does. */
+static void test_huge_store(void **state)
+{
+    struct backup_out out = {.fd = -1, .made_s = 1};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    huge = TAR_SIZE_MAX + (1 << 20);
+    assert_int_equal(backup_out_add(&out, BACKUP_STORE, -1, &err), -EFBIG);
+    huge = 0;
+    assert_non_null(strstr(err.text, "elmer.db has more than 8 GB"));
+    assert_true(reached > TAR_SIZE_MAX - (1 << 20) && reached <= TAR_SIZE_MAX + TAR_BLOCK);
+    backup_out_fini(&out);
+}
+
 /* As many as there can be are restored, and the list of sums takes no longer for the last than for the first. */
 static void test_many(void **state)
 {
@@ -311,6 +351,7 @@ int main(void)
                                        cmocka_unit_test(test_strangers),
                                        cmocka_unit_test(test_names),
                                        cmocka_unit_test(test_what_restore_refuses),
+                                       cmocka_unit_test(test_huge_store),
                                        cmocka_unit_test(test_many),
                                        cmocka_unit_test(test_full)};
     int failed;
