@@ -281,7 +281,8 @@ static int decode_field(struct decoder *d, const struct wire_field *field, const
 /* ---- objects ---- */
 
 /* The keys of an object, bit by bit: the table's fields in their order, then a message's own two. */
-enum { KEY_TYPE = 62, KEY_ID = 63, KEY_UNKNOWN = 64 };
+enum { KEY_TYPE = WIRE_FIELDS_MAX, KEY_ID, KEY_UNKNOWN };
+_Static_assert(KEY_UNKNOWN <= 64, "a bit for each");
 
 static bool is_key(const char *name, const char *key, size_t length)
 {

@@ -15,6 +15,7 @@
     {                                                                                                                  \
         typedef struct wire_##name self;                                                                               \
         static const struct wire_field fields[] = {__VA_ARGS__{NULL, WIRE_KIND_COUNT, sizeof(self), 0, 0, NULL}};      \
+        _Static_assert(sizeof(fields) / sizeof(*fields) - 1 <= WIRE_FIELDS_MAX, #name " has too many fields");         \
                                                                                                                        \
         return fields;                                                                                                 \
     }                                                                                                                  \

@@ -31,6 +31,9 @@ struct wire_field {
     const struct wire_object *object; /* WIRE_KIND_LIST: what its items are */
 };
 
+/* Of one object: the decoder has a bit for each. */
+enum { WIRE_FIELDS_MAX = 62 };
+
 struct wire_object {
     const char *name;
     size_t size; /* of the C struct */
