@@ -89,7 +89,7 @@ static int resolve(struct elmer *elmer, struct after_option *option, const char 
     free(bare);
     if (code >= 0)
         return code;
-    code = refs_ids(elmer, &ref, 1, ANSWER_MS, &ids, &nids);
+    code = refs_ids(elmer, &ref, 1, REFS_ONCE, &ids, &nids);
     for (size_t i = 0; i < nids && code < 0; i++) {
         after.job = ids[i];
         after_text(&after, text);

@@ -157,6 +157,14 @@ static void say_waiting(const char *why, void *data)
     waiting_since_ms = mono_ms(mono_now()) - TOLD_AFTER_MS;
 }
 
+void say_unavailable(const char *why)
+{
+    if (!waiting_said)
+        say("%s; asking until it can answer", why);
+    waiting_said = true;
+    waiting_since_ms = mono_ms(mono_now());
+}
+
 bool waiting_was_said(void)
 {
     bool said = waiting_said;

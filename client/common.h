@@ -40,6 +40,8 @@ int exit_code(int result);
 struct elmer *open_elmer(void);
 /* For one that is opened otherwise: elmer's log says who is root by sudo. */
 void tell_sudo(struct elmer *elmer);
+/* Before a call is made again that elmer cannot answer now; once, as that elmer is waited for. */
+void say_unavailable(const char *why);
 /* Whether such a message has been said since the last call of this: elmer has been away. */
 bool waiting_was_said(void);
 /* The id of a job; false: it has said what is wrong. */

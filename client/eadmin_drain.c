@@ -1,7 +1,7 @@
 /* eadmin_drain.c - drain, resume, remove: hosts that shall have no new jobs, or are not of the cluster any more.
  *
- * drain: each host is drained; with --wait until no job has a processor there, which is asked each second; with
- * --kill-after the jobs that are still there by then are ended, once, and waited for. */
+ * drain: each host is drained; with --wait until no job has a processor there, which is asked each second, also while
+ * elmer is away; with --kill-after the jobs that are still there by then are ended, once, and waited for. */
 #include "config.h"
 
 #include "client/eadmin_drain.h"
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "client/limits.h"
+#include "client/patience.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 #include "libelmer/client.h"
@@ -117,7 +118,7 @@ static char *why_ended(const struct drain *drain, const struct elmer_job *job)
     return text ? text : must(strdup(""));
 }
 
-static int kill_jobs(struct elmer *elmer, const struct drain *drain, const struct elmer_jobs *jobs)
+static int kill_jobs(struct elmer *elmer, struct drain *drain, const struct elmer_jobs *jobs)
 {
     for (size_t i = 0; i < jobs->count; i++) {
         struct elmer_error text = {{0}}, error = {{0}};
@@ -130,6 +131,10 @@ static int kill_jobs(struct elmer *elmer, const struct drain *drain, const struc
         int result = client_call(elmer, &request, &call, ANSWER_MS, &error);
 
         free(why);
+        if (patience_passes(result, &error)) {
+            drain->kills = true; /* those that are still there by then */
+            break;
+        }
         if (result == ELMER_OK)
             puts(text.text);
         else if (result != ELMER_WRONG_STATE && result != ELMER_NO_SUCH_JOB) /* it has ended meanwhile */
@@ -150,8 +155,14 @@ static int wait_until_free(struct elmer *elmer, struct drain *drain)
         struct elmer_jobs *jobs = NULL;
         int result = elmer_list(elmer, true, false, ANSWER_MS, &jobs, &error);
 
+        if (patience_passes(result, &error)) {
+            sleep(1);
+            continue;
+        }
         if (result != ELMER_OK)
             return say_result(result, &error);
+        if (waiting_was_said())
+            say("elmer is back, still waiting until there are no jobs");
         elmer_jobs_keep(jobs, is_there, drain);
         if (jobs->count > 0 && jobs->count != said)
             say_jobs(jobs);

@@ -40,7 +40,7 @@ static int end_each(struct elmer *elmer, const struct calls *calls, const struct
 {
     size_t nids, left_out = 0;
     uint64_t *ids;
-    int code = refs_ids(elmer, ref, 1, ANSWER_MS, &ids, &nids), worst = EXIT_DONE;
+    int code = refs_ids(elmer, ref, 1, REFS_ONCE, &ids, &nids), worst = EXIT_DONE;
 
     for (size_t i = 0; code < 0 && i < nids && worst != EXIT_UNREACHABLE; i++) {
         int one = end_job(elmer, calls, ids[i], nids > 1 ? &left_out : NULL);

@@ -317,7 +317,7 @@ static int query(struct request *request)
         return EXIT_REFUSED;
     free(request->ids); /* of the picture before */
     request->ids = NULL;
-    code = refs_ids(elmer, request->refs, request->nrefs, ANSWER_MS, &request->ids, &request->nids);
+    code = refs_ids(elmer, request->refs, request->nrefs, REFS_ONCE, &request->ids, &request->nids);
     if (code >= 0) {
         elmer_close(elmer);
         return code;

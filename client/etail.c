@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "client/common.h"
+#include "client/patience.h"
 #include "client/refs.h"
 #include "client/source.h"
 #include "lib/base/str.h"
@@ -99,7 +100,7 @@ static int find(struct elmer *elmer, struct request *request)
 {
     uint64_t *ids;
     size_t count;
-    int code = refs_ids(elmer, &request->ref, 1, ANSWER_MS, &ids, &count);
+    int code = refs_ids(elmer, &request->ref, 1, REFS_ONCE, &ids, &count);
 
     if (code < 0 && count != 1 && strcmp(request->ref.tasks, "*") == 0)
         ids[0] = request->ref.id; /* as the array itself */
@@ -112,11 +113,12 @@ static int find(struct elmer *elmer, struct request *request)
     return code;
 }
 
-/* An exit code; -1: *jobs is the one job, to be freed. */
-static int look_up(struct elmer *elmer, uint64_t id, struct elmer_jobs **jobs)
+/* An exit code; -1: *jobs is the one job, to be freed. patient: elmer may be away. */
+static int look_up(struct elmer *elmer, uint64_t id, bool patient, struct elmer_jobs **jobs)
 {
     struct elmer_error error = {{0}};
-    int result = elmer_query(elmer, false, false, &id, 1, ANSWER_MS, jobs, &error);
+    int result = patient ? patience_query(elmer, &id, 1, INT64_MAX, jobs, &error)
+                         : elmer_query(elmer, false, false, &id, 1, ANSWER_MS, jobs, &error);
 
     if (result != ELMER_OK)
         return say_result(result, &error);
@@ -137,13 +139,13 @@ static bool has_begun(const struct elmer_job *job)
 }
 
 /* The same, once it has begun to run; without -f that must have happened. */
-static int await_begin(struct elmer *elmer, const struct request *request, struct elmer_jobs **jobs)
+static int await_begin(struct elmer *elmer, const struct request *request, bool patient, struct elmer_jobs **jobs)
 {
     bool said = false;
     int code;
 
     for (;;) {
-        code = look_up(elmer, request->id, jobs);
+        code = look_up(elmer, request->id, patient || said, jobs);
         if (code >= 0 || has_begun(&(*jobs)->items[0]))
             return code;
         if (!request->follow || elmer_job_ended(&(*jobs)->items[0])) {
@@ -298,6 +300,7 @@ static int show(struct elmer *elmer, const struct request *request, const struct
     struct look look = {.at = -1};
     int code = source_open(&look.source, elmer, job, request->rank, request->errors);
 
+    look.source.patient = request->follow;
     if (code < 0)
         code = show_all(elmer, request, job, &look);
     source_close(&look.source);
@@ -308,10 +311,11 @@ static int show(struct elmer *elmer, const struct request *request, const struct
 static int follow(struct elmer *elmer, struct request *request)
 {
     struct elmer_jobs *jobs;
+    bool again = false;
     int code;
 
-    for (;;) {
-        code = await_begin(elmer, request, &jobs);
+    for (;; again = request->follow) {
+        code = await_begin(elmer, request, again, &jobs);
         if (code >= 0)
             return code;
         code = show(elmer, request, &jobs->items[0]);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/common.h"
+#include "client/patience.h"
 #include "client/refs.h"
 #include "client/wait.h"
 #include "lib/base/clock.h"
@@ -99,10 +100,10 @@ static int parse(struct request *request, int argc, char **argv)
 /* Tasks of arrays have ids of their own. */
 static int find_ids(struct elmer *elmer, struct request *request)
 {
-    int64_t left = request->until_ms - mono_ms(mono_now());
-    int code = refs_ids(elmer, request->refs, request->nrefs, left < ANSWER_MS ? (int)left : ANSWER_MS, &request->ids,
-                        &request->nids);
+    int code = refs_ids(elmer, request->refs, request->nrefs, request->until_ms, &request->ids, &request->nids);
 
+    if (code == EXIT_UNREACHABLE || code == EXIT_UNAVAILABLE)
+        return EXIT_TIME;
     if (code < 0 && request->any && request->nids > ANY_MAX)
         return usage_error("%zu jobs are named; with --any %d at a time", request->nids, ANY_MAX);
     return code < 0 || code == EXIT_USAGE ? code : EXIT_ELMER;
@@ -113,17 +114,11 @@ static int check_ids(struct elmer *elmer, const struct request *request)
 {
     struct elmer_error error = {{0}};
     struct elmer_jobs *jobs = NULL;
-    int result, code = -1;
+    int result = patience_query(elmer, request->ids, request->nids, request->until_ms, &jobs, &error), code = -1;
     bool *found;
 
-    do {
-        int64_t left = request->until_ms - mono_ms(mono_now());
-
-        if (left <= 0)
-            return EXIT_TIME;
-        result = elmer_query(elmer, false, false, request->ids, request->nids, left < ANSWER_MS ? (int)left : ANSWER_MS,
-                             &jobs, &error);
-    } while (result == ELMER_UNREACHABLE); /* said already; the call has taken its time */
+    if (result == ELMER_UNREACHABLE || result == ELMER_UNAVAILABLE)
+        return EXIT_TIME;
     if (result != ELMER_OK) {
         say("%s", error.text);
         return EXIT_ELMER;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/patience.h"
 #include "lib/base/str.h"
 #include "lib/job/tasks.h"
 
@@ -138,12 +139,15 @@ static int add_tasks(struct ids *ids, const struct ref *ref, const struct elmer_
     return -1;
 }
 
-static int find_tasks(struct elmer *elmer, const struct ref *ref, int timeout_ms, struct ids *ids)
+static int find_tasks(struct elmer *elmer, const struct ref *ref, int64_t until_ms, struct ids *ids)
 {
     struct elmer_error error = {{0}};
     struct elmer_jobs *jobs;
-    int result = elmer_query(elmer, false, false, &ref->id, 1, timeout_ms, &jobs, &error);
+    int result = until_ms == REFS_ONCE ? elmer_query(elmer, false, false, &ref->id, 1, ANSWER_MS, &jobs, &error)
+                                       : patience_query(elmer, &ref->id, 1, until_ms, &jobs, &error);
 
+    if (until_ms != REFS_ONCE && (result == ELMER_UNREACHABLE || result == ELMER_UNAVAILABLE))
+        return result == ELMER_UNREACHABLE ? EXIT_UNREACHABLE : EXIT_UNAVAILABLE;
     if (result != ELMER_OK)
         return say_result(result, &error);
     if (jobs->count == 1) {
@@ -156,14 +160,15 @@ static int find_tasks(struct elmer *elmer, const struct ref *ref, int timeout_ms
     return result;
 }
 
-int refs_ids(struct elmer *elmer, const struct ref *refs, size_t count, int timeout_ms, uint64_t **items, size_t *nids)
+int refs_ids(struct elmer *elmer, const struct ref *refs, size_t count, int64_t until_ms, uint64_t **items,
+             size_t *nids)
 {
     struct ids ids = {must(calloc(REFS_IDS, sizeof(*ids.items))), 0};
     int code = -1;
 
     for (size_t i = 0; i < count && code < 0; i++) {
         if (refs[i].tasks)
-            code = find_tasks(elmer, &refs[i], timeout_ms, &ids);
+            code = find_tasks(elmer, &refs[i], until_ms, &ids);
         else if (!add(&ids, refs[i].id))
             code = EXIT_USAGE;
     }

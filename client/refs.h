@@ -14,9 +14,10 @@ struct ref {
 bool ref_parse(const char *text, struct ref *ref);
 void refs_fini(struct ref *refs, size_t count);
 /* The ids of all these, each task its own, and those that are not named twice; malloc'd. An exit code, or -1: they are
- * there. At most REFS_IDS. */
-enum { REFS_IDS = 100000 };
-int refs_ids(struct elmer *elmer, const struct ref *refs, size_t count, int timeout_ms, uint64_t **ids, size_t *nids);
+ * there. At most REFS_IDS. Elmer is asked once, or while it is away until that time (mono_now()): of no answer by then
+ * nothing is said. */
+enum { REFS_IDS = 100000, REFS_ONCE = 0 };
+int refs_ids(struct elmer *elmer, const struct ref *refs, size_t count, int64_t until_ms, uint64_t **ids, size_t *nids);
 /* Which of these ids are among the jobs; malloc'd. */
 bool *refs_found(const uint64_t *ids, size_t count, const struct elmer_jobs *jobs);
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "client/common.h"
+#include "client/patience.h"
 #include "lib/base/clock.h"
 
 enum { BEGIN_MS = 15000, ASK_MS = 30000, PAUSE_MS = 100 };
@@ -144,18 +145,34 @@ static bool may_come_soon(const struct source *source, bool ended)
     return ended_by == 0 && (!ended || elmer_output_reader(source->left) != 0);
 }
 
+/* From the job, or from what reads what it has left: as soon as that is possible. */
+static int ask_patiently(struct source *source, int64_t offset, bool ended, struct elmer_part **read,
+                         struct elmer_error *error)
+{
+    int64_t deadline = mono_ms(mono_now()) + (ended && !source->left_read ? BEGIN_MS : ASK_MS);
+    bool patient = source->patient && !ended;
+
+    for (;;) {
+        int result = ask(source, offset, ended, read, error);
+
+        if (result == ELMER_OK && patient)
+            (void)waiting_was_said(); /* the next time it is said again */
+        if ((result != ELMER_UNAVAILABLE || !may_come_soon(source, ended) || mono_ms(mono_now()) >= deadline) &&
+            !(patient && patience_passes(result, error)))
+            return result;
+        poll(NULL, 0, PAUSE_MS);
+    }
+}
+
 static int read_there(struct source *source, int64_t offset, bool ended, struct part *part)
 {
     struct elmer_error error = {{0}};
     struct elmer_part *read;
-    int64_t deadline = mono_ms(mono_now()) + (ended && !source->left_read ? BEGIN_MS : ASK_MS);
     int result;
 
     if (ended)
         catch_signals();
-    while ((result = ask(source, offset, ended, &read, &error)) == ELMER_UNAVAILABLE && may_come_soon(source, ended) &&
-           mono_ms(mono_now()) < deadline)
-        poll(NULL, 0, PAUSE_MS);
+    result = ask_patiently(source, offset, ended, &read, &error);
     if (result == ELMER_UNAVAILABLE && ended_by != 0)
         return EXIT_REFUSED; /* it goes on to its end */
     if (result == ELMER_WRONG_STATE && !ended)

@@ -15,6 +15,7 @@ struct source {
     uint64_t job;
     uint32_t rank;
     bool errors;
+    bool patient; /* to be set: elmer may be away while the job has not ended, for as long as it takes */
     char *host, *path;
     struct elmer_output *left; /* for what the job has left; NULL: it could not be opened */
     bool left_read;            /* a part of that has come */

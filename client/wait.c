@@ -1,25 +1,25 @@
 /* wait.c - esubmit -w and ewait: stay until a job, or one of several, has ended.
  *
  * Each round asks elmer to answer when one has ended, at the latest after half a minute. A connection that is lost
- * (a daemon restarts, a cable is out) is said once; the rounds go on until elmer is back, for as long as it takes: the
- * job is on elmer's disk.
+ * (a daemon restarts, a cable is out), or a disk that elmer cannot read, is said once; the rounds go on until elmer is
+ * back, for as long as it takes: the job is on elmer's disk.
  */
 #include "config.h"
 
 #include "client/wait.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "client/common.h"
+#include "client/patience.h"
 #include "client/words.h"
 #include "lib/base/clock.h"
 
-enum { ROUND_MS = 30000, PAUSE_MS = 500, LAST_MS = 500 };
+enum { ROUND_MS = 30000, LAST_MS = 500 };
 
 static char farewell[256]; /* a signal handler may not format */
 
@@ -88,15 +88,6 @@ int wait_status(const struct elmer_job *job)
     return EXIT_ELMER;
 }
 
-/* An answer long before its time would make the rounds a busy loop. */
-static void pace(int64_t began_ms, int64_t until_ms)
-{
-    int64_t now = mono_now_ms(), pause_ms = until_ms - now < PAUSE_MS ? until_ms - now : PAUSE_MS;
-
-    if (now - began_ms < PAUSE_MS && pause_ms > 0)
-        poll(NULL, 0, (int)pause_ms);
-}
-
 /* One round. -1: none has ended yet. */
 static int round_of(struct elmer *elmer, const uint64_t *ids, size_t nids, int timeout_ms)
 {
@@ -111,7 +102,7 @@ static int round_of(struct elmer *elmer, const uint64_t *ids, size_t nids, int t
         elmer_jobs_free(jobs);
         if (code < 0 && waiting_was_said())
             say("elmer is back, still waiting for job %llu%s", first, nids > 1 ? " or another" : "");
-    } else if (result != ELMER_UNREACHABLE) { /* that has been said already */
+    } else if (!patience_passes(result, &error)) {
         say("job %llu%s can no longer be followed: %s", first, nids > 1 ? " or another" : "", error.text);
         code = EXIT_ELMER;
     }
@@ -141,7 +132,7 @@ int wait_for_any(struct elmer *elmer, const uint64_t *ids, size_t nids, int64_t 
 
         if (result >= 0)
             return result;
-        pace(began, until_ms);
+        patience_pace(began, until_ms);
     }
     return last_look(elmer, ids, nids);
 }

@@ -194,7 +194,7 @@ int why_show(const struct ref *refs, size_t nrefs, bool json, size_t width)
 
     if (!elmer)
         return EXIT_REFUSED;
-    worst = refs_ids(elmer, refs, nrefs, ANSWER_MS, &ids, &nids);
+    worst = refs_ids(elmer, refs, nrefs, REFS_ONCE, &ids, &nids);
     if (worst >= 0) {
         free(ids);
         elmer_close(elmer);

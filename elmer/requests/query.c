@@ -235,7 +235,7 @@ static void take_read(struct request *request, struct record **records, size_t c
     request->holder = HOLDER_NONE;
     if (!request->client || error) {
         free_records(records, count);
-        request_error(request, WIRE_CODE_REFUSED, "elmer cannot read its store: %s; try again", error ? error : "");
+        request_error(request, WIRE_CODE_UNAVAILABLE, "elmer cannot read its store: %s; try again", error ? error : "");
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -303,7 +303,7 @@ static void take_history(struct request *request, struct record **records, size_
     end_read(request);
     request->holder = HOLDER_NONE;
     if (!request->client || error) {
-        request_error(request, WIRE_CODE_REFUSED, "elmer cannot read its store: %s; try again", error ? error : "");
+        request_error(request, WIRE_CODE_UNAVAILABLE, "elmer cannot read its store: %s; try again", error ? error : "");
     } else {
         bool more = full && (!left || count < left);
         query_send(request, records, count, more);
@@ -361,7 +361,7 @@ static void on_asked(struct record **records, size_t count, const char *error, v
     end_read(request);
     request->holder = HOLDER_NONE;
     if (!request->client || error)
-        request_error(request, WIRE_CODE_REFUSED, "elmer cannot read its store: %s; try again", error ? error : "");
+        request_error(request, WIRE_CODE_UNAVAILABLE, "elmer cannot read its store: %s; try again", error ? error : "");
     else if (count == 0)
         request_error(request, WIRE_CODE_NO_SUCH_JOB, "job %" PRIu64 " is not in the history any more", request->job);
     else

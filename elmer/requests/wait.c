@@ -113,8 +113,8 @@ static void on_read(struct record **records, size_t count, const char *error, vo
     if (cancelled) {
         answer_with(request, cancelled);
     } else if (error || !count) {
-        request_error(request, error ? WIRE_CODE_REFUSED : WIRE_CODE_NO_SUCH_JOB, "job %" PRIu64 " cannot be found: %s",
-                      request->job, error ? error : "it is not in the store");
+        request_error(request, error ? WIRE_CODE_UNAVAILABLE : WIRE_CODE_NO_SUCH_JOB,
+                      "job %" PRIu64 " cannot be found: %s", request->job, error ? error : "it is not in the store");
     } else {
         query_send(request, records, 1, false);
         request_end(request);

@@ -10,6 +10,7 @@
 
 #include "client/common.h"
 #include "client/look.h"
+#include "client/patience.h"
 #include "lib/base/str.h"
 #include "libelmer/client.h"
 #include "libelmer/elmer_reg.h"
@@ -105,6 +106,13 @@ int elmer_query(struct elmer *elmer, bool running, bool queued, const uint64_t *
     FUZZ_CHECK(nids == 1 && ids[0] > 0, "asks for no array");
     (void)snprintf(error->text, sizeof(error->text), "not asked");
     return ELMER_REFUSED;
+}
+
+int patience_query(struct elmer *elmer, const uint64_t *ids, size_t nids, int64_t until_ms, struct elmer_jobs **jobs,
+                   struct elmer_error *error)
+{
+    (void)until_ms;
+    return elmer_query(elmer, false, false, ids, nids, ANSWER_MS, jobs, error);
 }
 
 int elmer_query_hosts(struct elmer *elmer, int timeout_ms, struct elmer_host_list **hosts, struct elmer_error *error)

@@ -91,6 +91,9 @@ static void test_ended_already(void **state)
     wait_any(7, 5, 8);
     fake_store_answer(NULL, 0, NULL);
     assert_string_equal(heard_error(bob, "job 5 cannot be found: it is not in the store"), WIRE_CODE_NO_SUCH_JOB);
+    wait_any(7, 5, 8);
+    fake_store_answer(NULL, 0, "I/O error");
+    assert_string_equal(heard_error(bob, "job 5 cannot be found: I/O error"), WIRE_CODE_UNAVAILABLE);
 }
 
 static void test_timeout(void **state)
