@@ -96,6 +96,8 @@ void request_send(struct request *request, const struct wire_message *message); 
 void request_end(struct request *request);
 void request_error(struct request *request, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* It names a job that elmer does not have: it has ended, or there never was one. */
+void request_no_job(struct request *request, uint64_t job);
 void request_done(struct request *request, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* End the request: only administrators may, and how he becomes one if he is one elsewhere. what: "drain hosts". */

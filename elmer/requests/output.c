@@ -47,9 +47,7 @@ static bool refused(struct request *request, const struct engine_job *job, const
     if (!job && refused_as_task(request, read->job))
         return true;
     if (!job || job->refused) {
-        bool never = !read->job || read->job >= core_next_id(engine_core(request->requests->room.engine));
-        request_error(request, never ? WIRE_CODE_NO_SUCH_JOB : WIRE_CODE_WRONG_STATE,
-                      never ? "there is no job %" PRIu64 : "job %" PRIu64 " has ended", read->job);
+        request_no_job(request, read->job);
     } else if (job->uid != request->uid) {
         request_error(request, WIRE_CODE_NOT_PERMITTED,
                       "job %" PRIu64 " belongs to %s: only its owner reads its output", read->job, job->user);

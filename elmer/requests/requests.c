@@ -68,6 +68,13 @@ void request_error(struct request *request, const char *code, const char *format
     request_end(request);
 }
 
+void request_no_job(struct request *request, uint64_t job)
+{
+    bool never = !job || job >= core_next_id(engine_core(request->requests->room.engine));
+    request_error(request, never ? WIRE_CODE_NO_SUCH_JOB : WIRE_CODE_WRONG_STATE,
+                  never ? "there is no job %" PRIu64 : "job %" PRIu64 " has ended", job);
+}
+
 void request_done(struct request *request, const char *format, ...)
 {
     char text[1024];

@@ -65,9 +65,10 @@ static bool fill(struct request *request, const char *text, struct core_range *r
     const struct core_job *state = job ? core_job(engine_core(request->requests->room.engine), request->job) : NULL;
     struct tasks asked, all;
     char why[TASKS_WHY];
-    if (!state || !state->ntasks || tasks_parse(job_submit(job)->tasks, true, &all, why))
-        request_error(request, WIRE_CODE_REFUSED, "job %" PRIu64 " %s: leave out [%.40s]", request->job,
-                      job ? "is no array" : "is no array that has not ended", text);
+    if (!job || job->refused || (!state && *job_submit(job)->tasks))
+        request_no_job(request, request->job);
+    else if (!state || !state->ntasks || tasks_parse(job_submit(job)->tasks, true, &all, why))
+        request_error(request, WIRE_CODE_REFUSED, "job %" PRIu64 " is no array: leave out [%.40s]", request->job, text);
     else if (tasks_parse(text, false, &asked, why))
         request_error(request, WIRE_CODE_REFUSED, "the tasks: %s", why);
     else

@@ -162,6 +162,25 @@ static void test_signal_task(void **state)
     assert_int_equal(fake_engine.nsignalled, 1);
 }
 
+/* Of a job that is not there the tasks are not either; of one that is no array they are what is wrong. */
+static void test_tasks_of_none(void **state)
+{
+    (void)state;
+    fake_engine_add_job(7, ALICE, JOB_RUNNING);
+    int link = bed_client(ALICE);
+    struct wire_message message = {.type = WIRE_kill, .id = 3, .u.kill = {.job = 99, .tasks = "3", .reason = ""}};
+    say(link, &message);
+    fake_work_run();
+    assert_string_equal(heard_error(link, "there is no job 99"), WIRE_CODE_NO_SUCH_JOB);
+    message.u.kill.job = 5;
+    say(link, &message);
+    fake_work_run();
+    assert_string_equal(heard_error(link, "job 5 has ended"), WIRE_CODE_WRONG_STATE);
+    message.u.kill.job = 7;
+    say(link, &message);
+    assert_string_equal(heard_error(link, "job 7 is no array: leave out [3]"), WIRE_CODE_REFUSED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +191,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_signal_array_too_often, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_signal_array_that_runs_not, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_signal_task, bed_setup, bed_teardown),
+        cmocka_unit_test_setup_teardown(test_tasks_of_none, bed_setup, bed_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
