@@ -269,6 +269,7 @@ static int submit(const struct request *request)
 
         tell(request, answer);
         code = look_at(elmer, answer->job, &look);
+        code = code == EXIT_DONE && told >= 0 ? told : code;
         elmer_submitted_free(answer);
         elmer_close(elmer);
         return code;

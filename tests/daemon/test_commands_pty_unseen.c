@@ -137,6 +137,34 @@ static void test_kept(void **data)
     terminal_desk_down(&lab);
 }
 
+/* Nobody will be told of it, which is the exit status where the job's is 0. */
+static void test_notice_refused(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view done = done_view(42, 0, -1, "exited", "");
+    struct wire_message message;
+    terminal_desk_up(&lab, w->dir);
+    RUN(w, "esubmit", "--pty", "--notify", "true", "2", "/bin/sh");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    answer_submitted(w, message.id, "queued", -1, 3, "");
+    wire_message_fini(&message);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    peer_send(&w->elmer, &(struct wire_message){.type = WIRE_error,
+                                                .id = message.id,
+                                                .u.error = {.code = WIRE_CODE_REFUSED, .text = "too many jobs"}});
+    wire_message_fini(&message);
+    terminal_refuse_reach(w, WIRE_CODE_WRONG_STATE);
+    done.terminal = TERMINAL_PTY;
+    terminal_answer_query(w, done);
+    message = peer_expect(&w->elmer, WIRE_wait);
+    answer_jobs(w, message.id, &done, 1, false);
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 1);
+    assert_non_null(strstr(w->stderr_text, "too many jobs"));
+    terminal_desk_down(&lab);
+}
+
 /* It ends before it was seen: why that was is not forgotten. */
 static void test_never_seen(void **data)
 {
@@ -164,8 +192,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_refused),    TEST(test_options), TEST(test_detach),
-        TEST(test_taken_back), TEST(test_kept),    TEST(test_never_seen),
+        TEST(test_refused), TEST(test_options),    TEST(test_detach),         TEST(test_taken_back),
+        TEST(test_kept),    TEST(test_never_seen), TEST(test_notice_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
