@@ -130,14 +130,13 @@ static int tell_job(struct elmer *elmer, const struct ref *ref, bool hold)
 static int tell_jobs(const struct ref *refs, size_t count, bool hold)
 {
     struct elmer *elmer = open_elmer();
-    int worst = EXIT_DONE;
+    int code = EXIT_DONE, worst = EXIT_DONE;
 
     if (!elmer)
         return EXIT_REFUSED;
-    for (size_t i = 0; i < count && worst != EXIT_UNREACHABLE; i++) {
-        int code = tell_job(elmer, &refs[i], hold);
-
-        worst = code > worst || code == EXIT_UNREACHABLE ? code : worst;
+    for (size_t i = 0; i < count && code != EXIT_UNREACHABLE; i++) {
+        code = tell_job(elmer, &refs[i], hold);
+        worst = code > worst ? code : worst;
     }
     elmer_close(elmer);
     return finish_output(worst);

@@ -36,16 +36,18 @@ static int end_job(struct elmer *elmer, const struct calls *calls, uint64_t id, 
 }
 
 /* Signals have no call for tasks: each gets it by its id. Those that wait or have ended are left out, unless all do. */
-static int end_each(struct elmer *elmer, const struct calls *calls, const struct ref *ref)
+static int end_each(struct elmer *elmer, const struct calls *calls, const struct ref *ref, bool *lost)
 {
     size_t nids, left_out = 0;
     uint64_t *ids;
     int code = refs_ids(elmer, ref, 1, REFS_ONCE, &ids, &nids), worst = EXIT_DONE;
 
-    for (size_t i = 0; code < 0 && i < nids && worst != EXIT_UNREACHABLE; i++) {
+    *lost = code == EXIT_UNREACHABLE;
+    for (size_t i = 0; code < 0 && i < nids && !*lost; i++) {
         int one = end_job(elmer, calls, ids[i], nids > 1 ? &left_out : NULL);
 
-        worst = one > worst || one == EXIT_UNREACHABLE ? one : worst;
+        *lost = one == EXIT_UNREACHABLE;
+        worst = one > worst ? one : worst;
     }
     free(ids);
     if (code < 0 && nids > 1 && left_out == nids) {
@@ -55,32 +57,36 @@ static int end_each(struct elmer *elmer, const struct calls *calls, const struct
     return code < 0 ? worst : code;
 }
 
-static int end_one(struct elmer *elmer, const struct calls *calls, const struct ref *ref)
+/* *lost: elmer could not be reached, so that it is not asked about the next ones. */
+static int end_one(struct elmer *elmer, const struct calls *calls, const struct ref *ref, bool *lost)
 {
     struct elmer_error text, error = {{0}};
-    int result;
+    int code;
 
+    if (ref->tasks && strcmp(ref->tasks, "*") != 0 && !calls->tasks)
+        return end_each(elmer, calls, ref, lost);
     if (!ref->tasks || strcmp(ref->tasks, "*") == 0)
-        return end_job(elmer, calls, ref->id, NULL);
-    if (!calls->tasks)
-        return end_each(elmer, calls, ref);
-    result = calls->tasks(elmer, ref->id, ref->tasks, ANSWER_MS, &text, &error);
-    return tell(result, &text, &error);
+        code = end_job(elmer, calls, ref->id, NULL);
+    else
+        code = tell(calls->tasks(elmer, ref->id, ref->tasks, ANSWER_MS, &text, &error), &text, &error);
+    *lost = code == EXIT_UNREACHABLE;
+    return code;
 }
 
 static int end_all(const struct calls *calls, const struct ref *refs, int count)
 {
     struct elmer *elmer = open_elmer();
     int worst = EXIT_DONE;
+    bool lost = false;
 
     if (!elmer)
         return EXIT_REFUSED;
-    for (int i = 0; i < count && worst != EXIT_UNREACHABLE; i++) {
-        int code = end_one(elmer, calls, &refs[i]);
+    for (int i = 0; i < count && !lost; i++) {
+        int code = end_one(elmer, calls, &refs[i], &lost);
 
-        if (code == EXIT_UNREACHABLE && i + 1 < count)
+        if (lost && i + 1 < count)
             say("job %llu and those after it were not handled", (unsigned long long)refs[i].id);
-        worst = code > worst || code == EXIT_UNREACHABLE ? code : worst;
+        worst = code > worst ? code : worst;
     }
     elmer_close(elmer);
     return worst;

@@ -156,6 +156,31 @@ static void test_drain(void **data)
                                  "eadmin: elmer is back, still waiting until there are no jobs\n");
 }
 
+/* ---- the connection breaks after a refusal ---- */
+
+/* The greatest status, 6, is not lost by 4; about the third nobody is asked. */
+static void test_greatest_status(void **data)
+{
+    struct world *w = *data;
+
+    for (int i = 0; i < 2; i++) {
+        if (i == 0)
+            RUN(w, "ehold", "5", "6", "7");
+        else
+            RUN(w, "eadmin", "hold", "5", "6", "7");
+        accept_command(w);
+        answer_error(w, WIRE_hold, WIRE_CODE_UNAVAILABLE, "not now");
+        peer_expect_gone(&w->elmer, WIRE_hold);
+        close(w->listening);
+        unlink(w->socket);
+        channel_fini(&w->elmer);
+        w->elmer.fd = -1;
+        assert_int_equal(finish(w), 6);
+        expect_words(w->stderr_text, "given up after");
+        w->listening = peer_listen(w->socket);
+    }
+}
+
 /* ---- etail -f ---- */
 
 static void answer_part(struct world *w, int64_t wanted, int64_t size, const char *data)
@@ -211,6 +236,7 @@ int main(void)
         WITH_ELMER(test_submit_and_wait_unavailable),
         WITH_ELMER(test_drain),
         WITH_ELMER(test_follow),
+        WITH_ELMER(test_greatest_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
