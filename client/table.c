@@ -90,18 +90,18 @@ size_t table_text_width(const char *text)
     return width;
 }
 
-/* The bytes of text that fit into width columns. */
-static size_t fitting(const char *text, size_t width)
+/* The bytes of text that fit into width columns; used: how many of these they take. */
+static size_t fitting(const char *text, size_t width, size_t *used)
 {
     const char *p = text;
-    size_t used = 0;
 
+    *used = 0;
     while (*p) {
         size_t columns, bytes = next_character(p, &columns);
 
-        if (used + columns > width)
+        if (*used + columns > width)
             break;
-        used += columns;
+        *used += columns;
         p += bytes;
     }
     return (size_t)(p - text);
@@ -128,7 +128,10 @@ static void put_cell(FILE *out, const struct table_column *column, const char *t
     size_t pad = own < width ? width - own : 0;
 
     if (own > width) {
-        fprintf(out, "%.*s...", (int)fitting(text, width - 3), text);
+        size_t used, bytes = fitting(text, width - 3, &used);
+
+        fprintf(out, "%.*s...", (int)bytes, text);
+        spaces(out, width - 3 - used); /* of a wide character there was room for half */
         return;
     }
     if (column->right)
@@ -142,7 +145,7 @@ static void put_cell(FILE *out, const struct table_column *column, const char *t
 static void put_wrapped(FILE *out, const char *text, size_t indent, size_t width)
 {
     while (table_text_width(text) > width) {
-        size_t bytes = fitting(text, width), cut = bytes;
+        size_t used, bytes = fitting(text, width, &used), cut = bytes;
 
         while (cut > 0 && text[cut] != ' ')
             cut--;

@@ -81,6 +81,20 @@ static void test_unicode(void **data)
           " 3  a\\x1Bb\\xFF  z\n");
 }
 
+/* Of a character of two columns there is room for one. */
+static void test_wide_cut(void **data)
+{
+    static const char *const words[][3] = {
+        {"1", "\346\227\245\346\234\254\346\227\245\346\234\254\346\227\245", "some words"},
+        {"2", "eight bs", "some words"}};
+
+    (void)data;
+    check(words, 2, 24,
+          "ID  NAME      WHY\n"
+          " 1  \346\227\245\346\234\254...   some words\n"
+          " 2  eight bs  some words\n");
+}
+
 static void test_narrow(void **data)
 {
     (void)data;
@@ -92,7 +106,8 @@ int main(void)
 {
     static const struct command command = {.name = "test", .help = ""};
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_whole), cmocka_unit_test(test_fitted),
-                                       cmocka_unit_test(test_unicode), cmocka_unit_test(test_narrow)};
+                                       cmocka_unit_test(test_unicode), cmocka_unit_test(test_wide_cut),
+                                       cmocka_unit_test(test_narrow)};
 
     setenv("LC_ALL", "C.UTF-8", 1);
     command_begin(&command);
