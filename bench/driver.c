@@ -75,7 +75,8 @@ static struct elmer *open_elmer(void)
 {
     struct elmer *elmer;
     struct elmer_error error;
-    struct elmer_options options = {.socket = getenv("ELMER_SOCKET")}; /* as the commands have it */
+    const char *socket = getenv("ELMER_SOCKET");
+    struct elmer_options options = {.socket = socket && *socket ? socket : NULL}; /* as the commands have it */
     if (elmer_open(&options, &elmer, &error) != ELMER_OK)
         die("elmer_open", error.text);
     return elmer;

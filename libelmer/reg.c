@@ -129,12 +129,14 @@ static char *list_of(const struct elmer_jobs *jobs)
 
 static char *ask_elmer(uint64_t id)
 {
-    const struct elmer_options options = {.socket = getenv("ELMER_SOCKET"), .patience_ms = ASK_MS};
+    const char *socket = getenv("ELMER_SOCKET");
+    const struct elmer_options options = {.socket = socket && *socket ? socket : NULL, .patience_ms = ASK_MS};
     struct elmer_jobs *jobs = NULL;
     struct elmer *elmer;
     char *list = NULL;
-    if (elmer_open(&options, &elmer, NULL) != ELMER_OK) {
-        errno = ENOMEM;
+    int opened = elmer_open(&options, &elmer, NULL);
+    if (opened != ELMER_OK) {
+        errno = opened == ELMER_USAGE ? EINVAL : ENOMEM;
         return NULL;
     }
     if (elmer_query(elmer, false, false, &id, 1, ASK_MS, &jobs, NULL) == ELMER_OK)

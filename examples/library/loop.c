@@ -67,7 +67,8 @@ int main(int argc, char **argv)
     static const char *const default_command[] = {"sleep", "1", NULL};
     const struct elmer_submission job = {
         .nprocs = 1, .command = argc > 1 ? (const char *const *)(argv + 1) : default_command, .output = "/dev/null"};
-    const struct elmer_options options = {.socket = getenv("ELMER_SOCKET")};
+    const char *socket = getenv("ELMER_SOCKET");
+    const struct elmer_options options = {.socket = socket && *socket ? socket : NULL};
     int left = JOBS, ticks = 0, good = 0;
     long next_ms = now_ms() + TICK_MS;
     struct elmer_call *call;

@@ -51,6 +51,17 @@ static void three_jobs(void **data)
     assert_non_null(strstr(w->stdout_text, " ticks meanwhile\n"));
 }
 
+/* As the commands have it: where elmer usually is. */
+static void no_socket_is_named(void **data)
+{
+    struct world *w = *data;
+
+    setenv("ELMER_SOCKET", "", 1);
+    RUN(w, "../examples/library/loop", "true");
+    assert_int_equal(finish(w), 125);
+    assert_non_null(strstr(w->stderr_text, "rsd.sock"));
+}
+
 /* The one in Python, in the loop of asyncio, by the library as it was built. */
 static __attribute__((unused)) void in_python(void **data)
 {
@@ -99,6 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(three_jobs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_socket_is_named, set_up, tear_down),
 #ifndef __SANITIZE_ADDRESS__ /* which wants to be in the program itself */
         cmocka_unit_test_setup_teardown(in_python, set_up, tear_down),
 #endif
