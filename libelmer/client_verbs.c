@@ -127,8 +127,11 @@ int elmer_signal(struct elmer *elmer, uint64_t job, int number, int timeout_ms, 
 {
     struct wire_message request = {.type = WIRE_signal_job, .u.signal_job = {.job = job, .number = (uint64_t)number}};
 
-    if (number < 1 || number > 64)
+    if (number < 1 || number > 64) {
+        if (text)
+            *text = (struct elmer_error){{0}};
         return client_error(error, ELMER_USAGE, "%d is no signal", number);
+    }
     return tell(elmer, &request, job, TRACE_NONE, timeout_ms, text, error);
 }
 

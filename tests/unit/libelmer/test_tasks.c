@@ -195,6 +195,9 @@ static void signals_that_are_refused(void **state)
         assert_int_equal(elmer_signal_tasks(elmer, 57, "2", number, CALL_MS, &text, &error), ELMER_USAGE);
     assert_string_equal(error.text, "65 is no signal");
     assert_string_equal(text.text, "");
+    text.text[0] = 'x';
+    assert_int_equal(elmer_signal(elmer, 57, 0, CALL_MS, &text, &error), ELMER_USAGE);
+    assert_string_equal(text.text, "");
 }
 
 /* The connection breaks at the second one: that is sent again, the first is not. */
