@@ -4,7 +4,6 @@
 #include "client/common.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,29 +12,17 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/base/str.h"
 #include "libelmer/client.h"
 
 static const struct command *self;
 static const char *where; /* NULL: nowhere in particular */
 
-/* A descriptor that is closed must not become the connection to elmer, with our output in it. Not writable: an id that
- * nobody can read is an error. */
-static void fill_standard_files(void)
-{
-    int fd;
-
-    do
-        fd = open("/dev/null", O_RDONLY);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        close(fd);
-}
-
 void command_begin(const struct command *command)
 {
     self = command;
-    fill_standard_files();
+    file_fill_standard();
     if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) /* names are UTF-8 in every locale, and so are their widths */
         setlocale(LC_CTYPE, "C.UTF-8");
 }

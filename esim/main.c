@@ -14,6 +14,7 @@
 #include "esim/plot.h"
 #include "esim/show.h"
 #include "esim/snapshot.h"
+#include "lib/base/file.h"
 #include "lib/base/moment.h"
 #include "lib/base/str.h"
 #include "lib/memory/mem.h"
@@ -320,6 +321,7 @@ int main(int argc, char **argv)
     struct request request = {.parallel = cpus > 0 ? (int)cpus : 1, .until_ms = INT64_MAX, .since_ms = INT64_MIN};
     int c, result = -1;
 
+    file_fill_standard(); /* what is said must not go into the records */
     mem_set_end(no_memory);
     keys_default(&request.config);
     while (result < 0 && (c = options_next(argc, argv, "", options)) != -1)

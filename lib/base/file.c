@@ -129,3 +129,14 @@ int file_read_fd(int fd, size_t max, char **text, size_t *size)
     *text = bytes;
     return 0;
 }
+
+void file_fill_standard(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}

@@ -20,5 +20,8 @@ int file_read(int dir, const char *name, size_t max, char **text, struct err *er
 /* All that the descriptor gives, whatever it is: *text is malloc'd, with a NUL behind its *size bytes. Of more than max
  * there is one more than that, by which the caller sees it. 0 or -errno; then *text is NULL. */
 int file_read_fd(int fd, size_t max, char **text, size_t *size);
+/* For a program, before it opens anything: a standard file that is closed must not become what is opened next, with our
+ * output in it. Nothing can be written there: what nobody can read is an error. */
+void file_fill_standard(void);
 
 #endif

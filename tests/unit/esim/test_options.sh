@@ -48,6 +48,10 @@ says 0 'esim: 5 jobs were left out: their run time or processors are not known' 
 says 0 '"jobs":105,"warmup":0,"refused":0,"unknown":5,"bad_lines":0,' --trace "$days" --json
 says 0 "\"turnaround\":$mean," --trace "$days" --hosts 64 --cpus 16 --json
 says 0 '"wait":0.0,' --trace "$days" --hosts 64 --cpus 16 --json
+# what is said of those that were left out does not go into the records where there is no standard error
+# shellcheck disable=SC2016 # sh expands it
+expect 'records without a standard error' 0 '"submitted":' \
+    sh -c 'esim/esim --trace "$0" --records "$1" >"$1.table" 2>&- && ! grep -v "^{" "$1" && head -n 1 "$1"' "$days" "$dir/records"
 
 # what would make no difference
 says 2 'saturated: the next job comes when nobody waits' --saturated --load 2 "${jobs[@]}"
