@@ -47,6 +47,16 @@ static bool local_time(struct tm *tm, struct wall *moment)
     return true;
 }
 
+/* mktime() takes 31 February for 3 March. At noon: no clock is changed then. */
+static bool is_day(struct tm tm)
+{
+    int day = tm.tm_mday;
+
+    tm.tm_hour = 12;
+    tm.tm_isdst = -1;
+    return mktime(&tm) != (time_t)-1 && tm.tm_mday == day;
+}
+
 bool moment_parse(const char *text, struct wall now, struct wall *moment)
 {
     static const char *const forms[] = {
@@ -72,7 +82,7 @@ bool moment_parse(const char *text, struct wall now, struct wall *moment)
         const char *end = strptime(text, forms[i], &tm);
 
         if (end && !*end)
-            return local_time(&tm, moment);
+            return is_day(tm) && local_time(&tm, moment);
     }
     return false;
 }

@@ -26,6 +26,8 @@ static void test_moments(void **state)
         {"2026-11-24T08:00:07", 1795503607000},
         {"2026-11-24T08:00", 1795503600000},
         {"2026-10-24", 1792792800000},
+        {"2026-03-29 02:30", 1774747800000}, /* which no clock has shown, on a day that there was */
+        {"2028-02-29", 1835391600000},
         {"08:00", 1795503600000},
         {"08:00:07", 1795503607000},
         {"today", 1795474800000},
@@ -45,10 +47,29 @@ static void test_moments(void **state)
 
 static void test_none(void **state)
 {
-    static const char *const table[] = {
-        "",     "lately", "2026-11-24 08", "2026-13-01",     "08",      "25:00", "today ", "0s",
-        "367d", "30m2h",  "1m1m",          "2h30",           "-1h",     "@",     "@x",     "@12.",
-        "@1e5", "@-1",    "@1 ",           "@1234567890123", "tomorrow"};
+    static const char *const table[] = {"",
+                                        "lately",
+                                        "2026-11-24 08",
+                                        "2026-13-01",
+                                        "08",
+                                        "25:00",
+                                        "today ",
+                                        "0s",
+                                        "367d",
+                                        "30m2h",
+                                        "1m1m",
+                                        "2h30",
+                                        "-1h",
+                                        "@",
+                                        "@x",
+                                        "@12.",
+                                        "@1e5",
+                                        "@-1",
+                                        "@1 ",
+                                        "@1234567890123",
+                                        "tomorrow",
+                                        "2026-02-31",
+                                        "2026-02-29 08:00"};
     struct wall moment;
     (void)state;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
