@@ -149,14 +149,25 @@ static int add_all(struct backup *backup, const struct settings *settings, struc
 
 /* ---- the file ---- */
 
+/* Without --force: only where there is none. Some file systems have no links, others no such rename. */
+static int give_new_name(const char *file)
+{
+    if (link(draft, file) == 0)
+        return 0;
+    return errno == EPERM || errno == EOPNOTSUPP ? renameat2(AT_FDCWD, draft, AT_FDCWD, file, RENAME_NOREPLACE) : -1;
+}
+
 static int give_name(const struct backup *backup, struct err *err)
 {
     char *copy = must(strdup(backup->file));
     int dir = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC), result;
 
     free(copy);
-    result = backup->force ? rename(draft, backup->file) : link(draft, backup->file);
-    if (result < 0 || (dir >= 0 && fsync(dir) < 0))
+    result = backup->force ? rename(draft, backup->file) : give_new_name(backup->file);
+    if (result < 0 && errno == EINVAL && !backup->force)
+        result = err_set(err, -EINVAL, "cannot make %s: its file system may only replace a file; say --force for that",
+                         backup->file);
+    else if (result < 0 || (dir >= 0 && fsync(dir) < 0))
         result = err_set(err, -errno, "cannot make %s: %s", backup->file, strerror(errno));
     if (dir >= 0)
         close(dir);
