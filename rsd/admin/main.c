@@ -51,6 +51,12 @@ int main(int argc, char **argv)
     }
     if (reload && !join.elmer && optind == argc)
         return rsd_reload_main(join.config, join.config_given);
+    if (!reload && join.elmer && optind == argc) {
+        fprintf(stderr,
+                "rsd: --join %s: the token is missing: eadmin token on the queue host prints one; - asks for it\n",
+                join.elmer);
+        return EXIT_CONFIG;
+    }
     if (reload || !join.elmer || optind + 1 != argc || strcmp(argv[optind], "-") != 0)
         return usage_error();
     return rsd_join_main(&join);
