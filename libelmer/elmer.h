@@ -287,7 +287,7 @@ char *elmer_explained_json(const struct elmer_explained *explained);
 
 struct elmer_host {
     const char *host;
-    const char *state;  /* up silent down drained unusable never-seen */
+    const char *state;  /* up leaving suspect down drained unusable never-seen */
     const char *reason; /* of its state, for people; may be "" */
     uint32_t processors;
     uint32_t jobs;            /* that have processors there */
