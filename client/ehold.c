@@ -12,7 +12,7 @@ static const struct command command = {
     options,
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job or not waiting, 4 elmer not reachable,\n"
-    "5 not permitted; with several jobs the greatest. erelease releases them.\n",
+    "5 not permitted, 6 not now: try again; with several jobs the greatest. erelease releases them.\n",
 };
 
 int main(int argc, char **argv)

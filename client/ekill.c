@@ -21,7 +21,8 @@ static const struct command command = {
     options,
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job or not running, 4 elmer not reachable,\n"
-    "5 not permitted; with several jobs the greatest. A job that still waits is removed by ecancel.\n",
+    "5 not permitted, 6 not now: try again; with several jobs the greatest. A job that still waits\n"
+    "is removed by ecancel.\n",
 };
 
 static uint32_t number; /* of the signal */

@@ -63,7 +63,8 @@ static const struct command command = {
     "\n",
     options,
     "\n"
-    "Exit status: 0 done, 1 refused, 2 usage, 3 no such job, 4 elmer not reachable, 5 not permitted.\n",
+    "Exit status: 0 done, 1 refused, 2 usage, 3 no such job, 4 elmer not reachable, 5 not permitted,\n"
+    "6 not now: try again.\n",
 };
 
 enum { HISTORY_COUNT = 100, HISTORY_MORE = 10, WATCH_MAX_S = 3600 };

@@ -41,7 +41,7 @@ bool limit_memory(const char *option, const char *text, uint64_t *bytes)
     if (bytes_parse(text, bytes) && *bytes >= MEMORY_MIN_BYTES)
         return true;
     usage_error(
-        "%s %s: want memory for each processor like 500M or 4G, a whole number with M, G or T, from 1M to 1024T",
+        "%s %s: want memory for each processor like 500M or 4G, a whole number with K, M, G or T, from 1M to 1024T",
         option, text);
     return false;
 }
