@@ -115,11 +115,11 @@ static int check_kind(const struct request *request, int rest)
     if (request->why && request->hosts)
         return usage_error("--why and --hosts exclude each other");
     if (request->why && (chosen || filter->hosts))
-        return usage_error("--why takes ids, and no other option but --json");
+        return usage_error("--why takes ids, and no other options but --json and -W");
     if (request->why && rest == 0)
         return usage_error("--why: the id of a job is missing");
     if (request->hosts && (chosen || rest > 0))
-        return usage_error("--hosts takes no ids, and no other options but --host and --json");
+        return usage_error("--hosts takes no ids, and no other options but --host, --json and -W");
     return -1;
 }
 

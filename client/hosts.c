@@ -145,6 +145,26 @@ static void collect(struct seen *seen, const struct elmer_host_list *all, const 
             seen->before = BEFORE_MAX;
 }
 
+/* Of the names and patterns that are asked for: EXIT_DONE; EXIT_JOB: said which of them no host has. */
+static int check_names(const struct elmer_host_list *all, const char *list)
+{
+    char *copy = must(strdup(list)), *rest = copy, *item;
+    int code = EXIT_DONE;
+
+    while ((item = strsep(&rest, ","))) {
+        bool found = false;
+
+        for (size_t i = 0; i < all->count && !found; i++)
+            found = filter_in_list(item, all->items[i].host);
+        if (!found) {
+            say("there is no host %s", item);
+            code = EXIT_JOB;
+        }
+    }
+    free(copy);
+    return code;
+}
+
 int hosts_show(const char *list, bool json, size_t width)
 {
     struct elmer_error error = {{0}};
@@ -153,7 +173,7 @@ int hosts_show(const char *list, bool json, size_t width)
     struct seen seen = {.nhosts = 0};
     char *text = NULL;
     struct elmer *elmer = open_elmer();
-    int result;
+    int result, code = EXIT_DONE;
 
     if (!elmer)
         return EXIT_REFUSED;
@@ -166,12 +186,13 @@ int hosts_show(const char *list, bool json, size_t width)
         collect(&seen, hosts, list);
         if (json)
             puts(text = must(client_hosts_json(seen.hosts, seen.nhosts, jobs)));
-        else
+        else if (seen.nhosts > 0)
             show_table(&seen, width);
+        code = list ? check_names(hosts, list) : EXIT_DONE;
     }
     free(text);
     free(seen.hosts);
     elmer_host_list_free(hosts);
     elmer_jobs_free(jobs);
-    return result == ELMER_OK ? finish_output(EXIT_DONE) : say_result(result, &error);
+    return result == ELMER_OK ? finish_output(code) : say_result(result, &error);
 }

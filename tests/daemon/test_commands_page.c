@@ -250,7 +250,7 @@ static void test_why_it_runs(void **data)
 
 static uint64_t asked_bytes = (uint64_t)2 << 30; /* of the memory of ws1 */
 
-static void answer_hosts(struct world *w)
+static void answer_hosts_to(struct world *w, int status)
 {
     static const char *lacks[] = {"no figures"};
     static struct wire_processor here[] = {{"ws1", 0}, {"ws1", 1}}, there[] = {{"ws1", 0}};
@@ -300,7 +300,12 @@ static void answer_hosts(struct world *w)
     message = (struct wire_message){.type = WIRE_lines, .id = query.id, .u.lines = {.running = {running, 2}}};
     peer_send(&w->elmer, &message);
     wire_message_fini(&query);
-    assert_int_equal(finish(w), 0);
+    assert_int_equal(finish(w), status);
+}
+
+static void answer_hosts(struct world *w)
+{
+    answer_hosts_to(w, 0);
     assert_string_equal(w->stderr_text, "");
 }
 
@@ -340,16 +345,38 @@ static void test_hosts(void **data)
     check_schema(w, TOP_SRCDIR);
 }
 
+/* Names and patterns that no host has are said, and those that are there are shown. */
+static void test_no_such_host(void **data)
+{
+    struct world *w = *data;
+
+    RUN(w, "equery", "--hosts", "--host", "ws9");
+    accept_command(w);
+    answer_hosts_to(w, 3);
+    assert_string_equal(w->stdout_text, "");
+    assert_string_equal(w->stderr_text, "equery: there is no host ws9\n");
+    RUN(w, "equery", "--hosts", "--host", "ws9,ws[2-3],x*");
+    accept_command(w);
+    answer_hosts_to(w, 3);
+    assert_non_null(strstr(w->stdout_text, "\nws2 "));
+    assert_string_equal(w->stderr_text, "equery: there is no host ws9\nequery: there is no host x*\n");
+    RUN(w, "equery", "--hosts", "--host", "ws9", "--json");
+    accept_command(w);
+    answer_hosts_to(w, 3);
+    assert_string_equal(w->stdout_text, "{\"schema\":\"elmer.hosts/1\",\"hosts\":[]}\n");
+    check_schema(w, TOP_SRCDIR);
+}
+
 static void test_usage(void **data)
 {
     static const struct {
         const char *words[6], *text;
     } wrong[] = {
         {{"equery", "--why"}, "--why: the id of a job is missing"},
-        {{"equery", "--why", "-r", "5"}, "no other option but --json"},
-        {{"equery", "--why", "--host", "ws1", "5"}, "no other option but --json"},
+        {{"equery", "--why", "-r", "5"}, "no other options but --json and -W"},
+        {{"equery", "--why", "--host", "ws1", "5"}, "no other options but --json and -W"},
         {{"equery", "--why", "--hosts"}, "exclude each other"},
-        {{"equery", "--hosts", "5"}, "--hosts takes no ids"},
+        {{"equery", "--hosts", "5"}, "--hosts takes no ids, and no other options but --host, --json and -W"},
         {{"equery", "--hosts", "--me"}, "--hosts takes no ids"},
         {{"equery", "--hosts", "--history"}, "--hosts takes no ids"},
     };
@@ -376,6 +403,7 @@ int main(void)
         WITH_ELMER(test_why),
         WITH_ELMER(test_why_it_runs),
         WITH_ELMER(test_hosts),
+        WITH_ELMER(test_no_such_host),
         WITH_ELMER(test_usage),
     };
 
