@@ -23,6 +23,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/file.h"
+
 enum { STAT_MAX = 1 << 20, JOBS_MAX = 16384, CPU_FIELDS = 8, POLLS_MAX = 255, POLLS_ALL = 64 << 10 };
 
 struct usage_job {
@@ -243,30 +245,13 @@ void usage_waits(struct usage *usage, const struct wire_waits *waits)
 static char *read_file(const char *path, size_t max)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t size = 0, capacity = 8192;
     char *text = NULL;
+    size_t size;
 
     if (fd < 0)
         return NULL;
-    for (;;) {
-        char *grown = realloc(text, capacity + 1);
-        ssize_t n;
-
-        if (!grown)
-            break;
-        text = grown;
-        n = read(fd, text + size, capacity - size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        size += (size_t)n;
-        if (size == capacity && (capacity *= 2) > max)
-            break;
-    }
+    (void)file_read_fd(fd, max, &text, &size);
     close(fd);
-    if (text)
-        text[size] = '\0';
     return text;
 }
 
