@@ -172,9 +172,7 @@ static void take_state(struct net *net, struct wire_message *message)
         uplink_drop(net->uplink, "out of memory");
         return;
     }
-    for (size_t i = 0; i < state->holdings.count; i++)
-        usage_add_job(&net->usage, state->holdings.items[i].job, (uint32_t)state->holdings.items[i].attempt, NULL, 0,
-                      false);
+    usage_hold(&net->usage, state->holdings.items, state->holdings.count);
     drop_state(net);
     net->state = *message;
     message->memory = NULL;

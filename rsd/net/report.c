@@ -15,7 +15,7 @@ void report_order(struct usage *usage, const struct wire_order *order)
     for (size_t i = 0; i < order->entries.count; i++) {
         const struct wire_order_entry *entry = &order->entries.items[i];
 
-        usage_add_job(usage, entry->job, (uint32_t)entry->attempt, entry->cpus.items, entry->cpus.count, true);
+        usage_place_job(usage, entry->job, (uint32_t)entry->attempt, entry->cpus.items, entry->cpus.count);
     }
 }
 

@@ -154,13 +154,20 @@ static struct usage_job *append(struct usage *usage)
     return &usage->jobs[usage->njobs];
 }
 
+void usage_place_job(struct usage *usage, uint64_t job, uint32_t attempt, const uint64_t *cpus, size_t ncpus)
+{
+    struct usage_job *entry = find(usage, job, attempt);
+
+    if (entry && ncpus > 0)
+        (void)set_indices(usage, entry, cpus, ncpus);
+}
+
 void usage_add_job(struct usage *usage, uint64_t job, uint32_t attempt, const uint64_t *cpus, size_t ncpus, bool fresh)
 {
     struct usage_job *entry = find(usage, job, attempt);
 
     if (entry) {
-        if (ncpus > 0)
-            (void)set_indices(usage, entry, cpus, ncpus);
+        usage_place_job(usage, job, attempt, cpus, ncpus);
         return;
     }
     entry = append(usage);
@@ -204,6 +211,23 @@ static void remove_job(struct usage *usage, struct usage_job *entry)
 {
     free(entry->indices);
     *entry = usage->jobs[--usage->njobs];
+}
+
+static bool is_held(const struct usage_job *entry, const struct wire_holding *held, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (held[i].job == entry->job && held[i].attempt == entry->attempt)
+            return true;
+    return false;
+}
+
+void usage_hold(struct usage *usage, const struct wire_holding *held, size_t count)
+{
+    for (size_t i = usage->njobs; i-- > 0;)
+        if (!is_held(&usage->jobs[i], held, count))
+            remove_job(usage, &usage->jobs[i]);
+    for (size_t i = 0; i < count; i++)
+        usage_add_job(usage, held[i].job, (uint32_t)held[i].attempt, NULL, 0, false);
 }
 
 void usage_end_job(struct usage *usage, uint64_t job, uint32_t attempt, double cpu_seconds)

@@ -36,6 +36,11 @@ int usage_set_host(struct usage *usage, const uint64_t *cpus, size_t ncpus, cons
 /* A job and its processors here. fresh: its group has just been asked for, nothing is used yet; else what it has used
  * so far does not count. */
 void usage_add_job(struct usage *usage, uint64_t job, uint32_t attempt, const uint64_t *cpus, size_t ncpus, bool fresh);
+/* Other processors, by an order. A job that is not known is none of ours yet, or not any more: orders name one also
+ * after its end here, as long as it is on other hosts. */
+void usage_place_job(struct usage *usage, uint64_t job, uint32_t attempt, const uint64_t *cpus, size_t ncpus);
+/* All jobs that are here: others are forgotten, and new ones have begun before. */
+void usage_hold(struct usage *usage, const struct wire_holding *held, size_t count);
 /* It has ended, having used cpu_seconds in all (negative: not known). */
 void usage_end_job(struct usage *usage, uint64_t job, uint32_t attempt, double cpu_seconds);
 /* How its processes wait: what they have spun is not load, and who polls is told with what it has used. */

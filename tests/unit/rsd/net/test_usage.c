@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rsd/net/report.h"
 #include "rsd/net/usage.h"
 #include "tests/unit/scratch.h"
 
@@ -244,6 +245,51 @@ static void test_no_choice(void **state)
     expect_foreign(bed, nothing);
 }
 
+static void order(struct bed *bed, uint64_t job, const uint64_t *cpus, size_t ncpus)
+{
+    struct wire_order_entry entry = {.job = job, .attempt = 1, .cpus = {(uint64_t *)cpus, ncpus}};
+    struct wire_order order = {.entries = {&entry, 1}};
+
+    report_order(&bed->usage, &order);
+}
+
+/* A job that goes on elsewhere is in orders to this host as well, long after its end here. */
+static void test_order_after_the_end(void **state)
+{
+    struct bed *bed = *state;
+
+    order(bed, 1, all, CPUS); /* it says how the job is to stand; that it is here says open */
+    assert_int_equal(bed->usage.njobs, 0);
+    usage_add_job(&bed->usage, 1, 1, all, CPUS, true);
+    usage_end_job(&bed->usage, 1, 1, 0);
+    assert_int_equal(bed->usage.njobs, 0);
+    order(bed, 1, all, CPUS);
+    assert_int_equal(bed->usage.njobs, 0);
+}
+
+/* Whom the root half holds after a restart of either half; whose end has not been heard is gone. */
+static void test_holdings(void **state)
+{
+    struct bed *bed = *state;
+    const struct wire_holding held[] = {{.job = 1, .attempt = 1}, {.job = 3, .attempt = 1}};
+
+    usage_add_job(&bed->usage, 1, 1, all, CPUS, true);
+    usage_add_job(&bed->usage, 2, 1, all, CPUS, true);
+    write_used(bed, 1, 0.05);
+    write_used(bed, 3, 100);
+    usage_hold(&bed->usage, held, 2);
+    assert_int_equal(bed->usage.njobs, 2);
+    order(bed, 3, (uint64_t[]){5}, 1);
+    let_pass(bed);
+    sample(bed, NULL); /* what job 3 has used before is nothing of this interval */
+    let_pass(bed);
+    write_used(bed, 3, 100.1);
+    sample(bed, (int[]){0, 0, 0, 0, 100, 100, 0, 0});
+    expect_foreign(bed, (double[]){0, 0, 0, 0, 1, 0, 0, 0});
+    usage_hold(&bed->usage, NULL, 0);
+    assert_int_equal(bed->usage.njobs, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +299,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_no_choice, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_spun_is_idle, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_polls_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_order_after_the_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_holdings, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
