@@ -2,10 +2,11 @@
  *
  * A signal is delivered only when its thread gets a CPU, and whoever dies needs 0.1 ms of it and more: a job of 4,000
  * processes half a second. None of that may be taken from the jobs above. So the job that is first dies at its own
- * rank, where nobody is above it. The others die in SCHED_OTHER: that gets what the kernel keeps from real time, and a
- * real-time rank below a job that spins gets nothing at all. Beside that some are raised above all jobs, for RAISED_MS,
- * within a budget (DYING_FULL_US, and DYING_US in each second): so that a few die at once, and that all do where
- * nothing is kept. What was used is read from the group's cpu.stat, and what we use ourselves is charged too.
+ * rank, where nobody is above it, also if an order makes it the first meanwhile. The others die in SCHED_OTHER: that
+ * gets what the kernel keeps from real time, and a real-time rank below a job that spins gets nothing at all. Beside
+ * that some are raised above all jobs, for RAISED_MS, within a budget (DYING_FULL_US, and DYING_US in each second): so
+ * that a few die at once, and that all do where nothing is kept. What was used is read from the group's cpu.stat, and
+ * what we use ourselves is charged too.
  *
  * To kill more than FEW_KILLED takes milliseconds by itself: a child does it, at the rank at which they die. If it has
  * not come to that in INLINE_MS, it is done here. Signals that a process may refuse are sent by the job's supervisor
@@ -154,6 +155,13 @@ void death_begin(struct root_job *job, int64_t now)
     job->kill_ms = now;
     job->kill_here_ms = now + INLINE_MS;
     walk_stop(job);
+}
+
+void death_moved(struct root *root, struct root_job *job)
+{
+    if (job->errand > 0)
+        sched_rank(job->errand, errand_rank(root, job), false);
+    walk_begin(job, WALK_SWEEP); /* no order waits for the dead */
 }
 
 static int kill_all(struct root *root, struct root_job *job, int64_t now)

@@ -410,6 +410,7 @@ void death_signal_asked(struct root *root, struct root_job *job, int number);
 void death_signals(struct root *root, struct root_job *job, int64_t now);
 int64_t death_signals_next(const struct root_job *job); /* INT64_MAX: none waits */
 void death_begin(struct root_job *job, int64_t now);
+void death_moved(struct root *root, struct root_job *job); /* by an order: it dies at another rank now */
 /* Kill, raise, lower what is due. The result is that of the kill; *again_ms: when next, as long as any are left. */
 int death_step(struct root *root, struct root_job *job, int64_t now, int64_t *again_ms);
 void death_errand_forget(struct root_job *job);

@@ -136,6 +136,18 @@ static bool same_target(const struct sched_target *a, const struct sched_target 
     return memcmp(&a->ranks, &b->ranks, sizeof(a->ranks)) == 0 && a->no_rank == b->no_rank && a->exact == b->exact;
 }
 
+/* One that is being killed may be first only now. */
+static void apply_to_dying(struct root *root, struct root_job *job, int64_t now)
+{
+    struct sched_target before = ranks_target(root, job), after;
+    take_item(root, job);
+    after = ranks_target(root, job);
+    if (same_target(&before, &after))
+        return;
+    death_moved(root, job);
+    plan_soon(job, now);
+}
+
 /* All jobs together, from the top down, so that nobody is above a job that was ordered above him. A job whose rank and
  * CPUs are as they were needs no walk: the sweeps that follow find whoever is not as he should be. */
 void ranks_apply_all(struct root *root)
@@ -146,6 +158,8 @@ void ranks_apply_all(struct root *root)
         struct sched_target before, after;
         cpu_set_t cpus;
         bool alone;
+        if (job && job->state == JOB_KILLING)
+            apply_to_dying(root, job, now);
         if (!job || !is_live(job))
             continue;
         before = ranks_target(root, job);

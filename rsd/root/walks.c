@@ -75,8 +75,11 @@ static const cpu_set_t *cpus_of(const struct root *root, const struct root_job *
     return job->ncpus > 0 ? &job->cpus : &root->cpus;
 }
 
+/* One that dies at its own rank is first, and takes from nobody above. */
 static bool is_at_top(const struct root *root, const struct root_job *job)
 {
+    if (job->state == JOB_KILLING)
+        return death_at_own_rank(root, job);
     return has_level(job) && job->level <= root->top_level;
 }
 

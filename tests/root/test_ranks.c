@@ -19,7 +19,7 @@
 
 #include "tests/root/bed.h"
 
-enum { HELPER_SECONDS = 90, RT_SECONDS = 4, FORKING_THREADS = 200 };
+enum { HELPER_SECONDS = 90, RT_SECONDS = 4, FORKING_THREADS = 200, CROWD = 2000 };
 
 /* ---- the programs that the jobs run: this binary, as DIR/helper ---- */
 
@@ -67,6 +67,15 @@ static _Noreturn void chain(void)
     _exit(0);
 }
 
+/* Many to kill. */
+static _Noreturn void crowd(void)
+{
+    for (int i = 1; i < CROWD && fork() != 0; i++) {
+    }
+    sleep(HELPER_SECONDS);
+    _exit(0);
+}
+
 /* As a pvmd: one line, then children. */
 static _Noreturn void daemon_like(void)
 {
@@ -100,6 +109,8 @@ static int helper(const char *what)
         chain();
     if (strcmp(what, "say") == 0)
         say();
+    if (strcmp(what, "crowd") == 0)
+        crowd();
     if (strcmp(what, "daemon") == 0)
         daemon_like();
     return 1;
@@ -345,6 +356,36 @@ static void test_kill_below_a_spinner(void **state)
     rig_empty(&rig, 1, 1000);
 }
 
+/* It is first only when it is being killed already: the job above has ended meanwhile. So it ends before the one below,
+ * which spins as long as it may; below that it would have what the kernel keeps from real time. */
+static void test_first_while_it_is_killed(void **state)
+{
+    static pid_t pids[CROWD + 100];
+    const char *const spin_argv[] = {helper_path, "spin", NULL}, *const crowd_argv[] = {helper_path, "crowd", NULL};
+    const struct level before[] = {{1, 0, false}, {2, 1, false}, {3, 2, false}, {4, 3, true}},
+                       after[] = {{2, 0, false}, {3, 1, false}, {4, 2, true}};
+    int64_t begin;
+    int took;
+    (void)state;
+    rig_order(&rig, 1, before, 4);
+    rig_open(&rig, 2, 1);
+    rig_open(&rig, 3, 1);
+    rig_run(&rig, 2, crowd_argv);
+    rig_until(rig_pids(&rig, 2, "job", pids, sizeof(pids) / sizeof(pids[0])) >= CROWD);
+    rig_run(&rig, 3, spin_argv);
+    rig_until(rig_signals(&rig, 3, "SigIgn", SIGTERM) == 1);
+    begin = rig_now_ms();
+    rig_end(&rig, 2, 0);
+    rig_order(&rig, 2, after, 3);
+    rig_empty(&rig, 2, 2000);
+    took = (int)(rig_now_ms() - begin);
+    print_message("%d processes that are killed when their job becomes the first, above one that spins: %d ms\n", CROWD,
+                  took);
+    assert_int_equal(rig_pids(&rig, 3, "job", pids, sizeof(pids) / sizeof(pids[0])), 1);
+    rig_end(&rig, 3, 0);
+    rig_empty(&rig, 3, 1000);
+}
+
 static int by_time(const void *a, const void *b)
 {
     const int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
@@ -405,6 +446,7 @@ int main(int argc, char **argv)
         TEST(test_forking_threads_change_class),
         TEST(test_chain_of_forks_changes_class),
         TEST(test_kill_below_a_spinner),
+        TEST(test_first_while_it_is_killed),
         TEST(test_start_below_a_spinner),
     };
     int possible;
