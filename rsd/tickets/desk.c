@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pwd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,24 +26,21 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
-#include "lib/quota/bucket.h"
 #include "lib/ticket/pass.h"
 #include "lib/ticket/warrant.h"
 #include "lib/wire/channel.h"
+#include "rsd/tickets/users.h"
 
 enum {
     CLIENTS = 768,
     OF_A_USER = 256, /* threads of a program that submits have one each, and who is put out has to come again */
-    USERS = 256,
     ANSWER_MS = 15000,
     IDLE_MS = 5000,
-    USER_MS = 60000,
     OUT_MAX = 64 << 10
 };
 /* A request of a megabyte is one with a line for each task. Of so large ones only these are read at a time, the others
  * stay with the kernel: a small one takes 96 KiB here, with the message and the answer, a large one 2 MiB. */
 enum { SMALL_BYTES = 32 << 10, LARGE = 32, LARGE_OF_A_USER = 8 };
-enum { TICKETS_AT_ONCE = 100000, TICKETS_PER_SECOND = 10 };
 
 struct client {
     bool here, answered, last; /* answered: to be written yet; last: he has closed his side */
@@ -58,14 +54,6 @@ struct client {
     struct wire_message request;
 };
 
-struct desk_user { /* also one without a name */
-    uint32_t uid;
-    char name[TICKET_USER_MAX + 1];
-    int64_t known_ms; /* 0: nobody */
-    bool unsure;      /* nobody could say who he is */
-    struct bucket bucket;
-};
-
 struct desk {
     struct ticket_keys *keys;
     struct desk_believes believes;
@@ -73,55 +61,8 @@ struct desk {
     int listener;
     struct client clients[CLIENTS];
     size_t top; /* no place from here on is taken */
-    struct desk_user users[USERS];
+    struct desk_users users;
 };
-
-/* ---- users ---- */
-
-/* One who is known stays so while nobody can be asked. */
-static void look_up(struct desk_user *user, int64_t now)
-{
-    static struct log_limit limit;
-    const struct passwd *entry;
-    errno = 0;
-    entry = getpwuid(user->uid);
-    user->unsure = !entry && errno && errno != ENOENT && errno != ESRCH;
-    user->known_ms = now;
-    if (!entry && log_allowed(&limit, 10, 60000))
-        log_warning("elmer-tickets finds no name for uid %u, so it gets no ticket", (unsigned)user->uid);
-    if (user->unsure)
-        return;
-    snprintf(user->name, sizeof(user->name), "%s",
-             entry && strlen(entry->pw_name) <= TICKET_USER_MAX ? entry->pw_name : "");
-}
-
-/* Tickets that he has had lately. */
-static double owed(const struct desk_user *user, int64_t now)
-{
-    double left = user->bucket.missing - (double)(now - user->bucket.at_ms) * TICKETS_PER_SECOND / 1000;
-    return left > 0 ? left : 0;
-}
-
-/* Who has had the fewest tickets lately makes room, so that nobody has his forgotten; of those the one who was looked
- * up the longest time ago. */
-static struct desk_user *user_of(struct desk *desk, uint32_t uid, int64_t now)
-{
-    struct desk_user *user = &desk->users[0];
-    for (size_t i = 0; i < USERS; i++) {
-        struct desk_user *other = &desk->users[i];
-        if (other->known_ms && other->uid == uid) {
-            if (now - other->known_ms > USER_MS || !other->name[0])
-                look_up(other, now);
-            return other;
-        }
-        if (owed(other, now) < owed(user, now) ||
-            (owed(other, now) <= owed(user, now) && other->known_ms < user->known_ms))
-            user = other;
-    }
-    *user = (struct desk_user){.uid = uid, .bucket = {.at_ms = now}};
-    look_up(user, now);
-    return user;
-}
 
 /* ---- clients ---- */
 
@@ -196,15 +137,17 @@ static void serve_warrant(const struct desk *desk, struct client *client, const 
     answer(client, result, result == 0 ? text : err.text);
 }
 
-/* It waits where its user has had too many. */
+/* It waits where its user has had too many, or too many without a name were looked up. */
 static void serve(struct desk *desk, struct client *client, int64_t now)
 {
-    struct desk_user *user = user_of(desk, client->uid, now);
+    struct desk_user *user = desk_user_of(&desk->users, client->uid, now);
     char text[TICKET_TEXT_MAX + 1];
     struct err err = ERR_INIT;
     int result;
     (void)ticket_keys_certified(desk->keys); /* as soon as it is, its tickets say so */
-    if (!user->name[0]) {
+    if (!user) {
+        client->asked = true;
+    } else if (!user->name[0]) {
         refuse(desk, client, user->unsure ? -EAGAIN : -EINVAL,
                user->unsure ? "the name of its user cannot be found out"
                             : "elmer-tickets of this host finds no name for its user (journalctl -xu rsd-tickets)");
