@@ -14,6 +14,7 @@
 
 enum {
     MAX_LINKS = 8192,
+    KEPT_LINKS = 64, /* beyond those, for who is exempt */
     CROWDED_LINKS = MAX_LINKS * 3 / 4,
     MAX_RELAYED = 4096,
     CROWDED_RELAYED = MAX_RELAYED * 3 / 4,
@@ -184,7 +185,7 @@ void clients_host_room(struct clients *clients, int host)
 /* ---- limits ---- */
 
 /* Of elmer's own socket: root of this host, and administrators as far as they are known without asking, must be able to
- * help. */
+ * help. A user whose user namespaces have 65,536 uids has as many limits, and can take all places but these. */
 static bool is_exempt(const struct clients *clients, uint32_t uid)
 {
     return uid == 0 || users_known_admin(clients->requests->users, uid);
@@ -300,8 +301,11 @@ static void *on_accept(struct link *link, void *data)
     pid_t pid;
     if (clients->closing || link_peer_cred(link, &uid, &gid, &pid))
         return NULL;
-    char text[QUOTA_TEXT];
-    struct client *client = new_client(clients, uid, is_exempt(clients, uid), clients->nown >= CROWDED_LINKS, text);
+    const bool exempt = is_exempt(clients, uid);
+    char text[QUOTA_TEXT] = "too many connections; try again later";
+    struct client *client = NULL;
+    if (exempt || clients->nown < MAX_LINKS)
+        client = new_client(clients, uid, exempt, clients->nown >= CROWDED_LINKS, text);
     if (!client) {
         if (log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
             log_warning("uid=%u connection refused: %s", (unsigned)uid, text);
@@ -463,8 +467,8 @@ int clients_create(struct requests *requests, const struct clients_callbacks *ca
     make_room(clients);
     clients->quotas = mem_checked(quotas_create(&limits));
     *out = clients;
-    return listener_create(requests->room.loop, requests->settings->socket, 0666, MAX_LINKS, &options, &links,
-                           on_accept, clients, &clients->listener, err);
+    return listener_create(requests->room.loop, requests->settings->socket, 0666, MAX_LINKS + KEPT_LINKS, &options,
+                           &links, on_accept, clients, &clients->listener, err);
 }
 
 void clients_close(struct clients *clients)

@@ -25,6 +25,7 @@ struct link {
 
 struct listener {
     bool open;
+    unsigned max_links;
     struct link_options options;
     const struct link_callbacks *callbacks;
     listener_accept accept;
@@ -103,6 +104,15 @@ void links_turn(void)
             close_now(&links[i], links[i].text);
 }
 
+static bool has_room(const struct listener *listener)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < LINKS; i++)
+        count += links[i].open && links[i].callbacks == listener->callbacks;
+    return count < listener->max_links;
+}
+
 int links_accept(size_t number, uid_t uid)
 {
     struct listener *listener = &listeners[number % LISTENERS];
@@ -110,7 +120,7 @@ int links_accept(size_t number, uid_t uid)
 
     while (at < LINKS && links[at].open)
         at++;
-    if (!listener->open || at == LINKS)
+    if (!listener->open || at == LINKS || (!listener->options.tls && !has_room(listener)))
         return -1;
     links[at] = (struct link){.open = true, .options = listener->options, .callbacks = listener->callbacks, .uid = uid};
     meet(&links[at]);
@@ -198,13 +208,12 @@ int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigne
 {
     (void)loop;
     (void)mode;
-    (void)max_links;
     if (listeners_code != 0 || (tcp_code != 0 && options->tls))
         return err_set(err, listeners_code != 0 ? listeners_code : tcp_code, "%s: nobody can listen there", address);
     for (size_t i = 0; i < LISTENERS; i++) {
         if (listeners[i].open)
             continue;
-        listeners[i] = (struct listener){true, *options, callbacks, accept, data};
+        listeners[i] = (struct listener){true, max_links, *options, callbacks, accept, data};
         *listener = &listeners[i];
         return 0;
     }
@@ -263,7 +272,7 @@ bool link_ready(const struct link *link)
 
 void listener_allow(struct listener *listener, unsigned max_links)
 {
-    (void)listener, (void)max_links;
+    listener->max_links = max_links;
 }
 
 void listener_close(struct listener *listener)

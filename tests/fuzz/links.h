@@ -10,7 +10,9 @@
 
 struct tls_peer;
 
-enum { LINKS = 16 };
+#ifndef LINKS
+#define LINKS 16
+#endif
 
 /* role: who the program under test is. A WIRE_FROM_HOST is that to elmer and to its root half; to programs of users it
  * speaks as elmer. */

@@ -106,6 +106,18 @@ static void test_vouched(void **state)
     assert_non_null(strstr(users_conflict(&nobody, "bob", "ws1", text, sizeof(text)), "another one on the queue host"));
 }
 
+/* However many others ask. */
+static void test_administrators_are_kept(void **state)
+{
+    (void)state;
+    ask(CAROL, "");
+    for (uint32_t i = 0; i < 10000; i++) {
+        ask(100000 + i, "");
+        fake_work_run();
+    }
+    assert_true(users_known_admin(users, CAROL));
+}
+
 /* What has not been answered never is; the thread that asks may end later. */
 static void test_destroy(void **state)
 {
@@ -122,6 +134,6 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {TEST(test_one_at_a_time), TEST(test_kept), TEST(test_vouched),
-                                       TEST(test_destroy)};
+                                       TEST(test_administrators_are_kept), TEST(test_destroy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
