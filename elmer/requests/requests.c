@@ -366,7 +366,11 @@ void requests_begin(struct client *client, struct wire_message *message)
         return;
     }
     request->holder = HOLDER_USERS;
-    users_ask(requests->users, client->uid, client->user, on_user, request);
+    if (!users_ask(requests->users, client->uid, client->host, client->user, on_user, request)) {
+        request->holder = HOLDER_NONE;
+        request_error(request, WIRE_CODE_REFUSED,
+                      "too many users of this host at once of whom elmer does not know yet who they are; try again");
+    }
 }
 
 void requests_client_gone(struct client *client)

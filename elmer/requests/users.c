@@ -13,7 +13,7 @@
 #include "lib/memory/mem.h"
 #include "lib/base/clock.h"
 
-enum { KEEP_MS = 60000, MAX_KEPT = 4096, MAX_GROUPS = 65536 };
+enum { KEEP_MS = 60000, MAX_KEPT = 4096, MAX_ASKED_OF_HOST = 64, MAX_GROUPS = 65536 };
 
 struct question {
     struct question *next;
@@ -25,6 +25,7 @@ struct entry {
     struct request_user user;
     int64_t until_ms; /* 0: not asked yet */
     struct question *questions, **last;
+    int host;           /* the one that made it be asked */
     struct entry *next; /* of those to be asked */
 };
 
@@ -35,6 +36,7 @@ struct users {
     struct entry *asking, **last; /* the first is being asked */
     uv_work_t work;
     struct request_user result;
+    bool forgot; /* all that can be, and no lookup has ended since */
     bool closing;
 };
 
@@ -144,6 +146,7 @@ static void asked(uv_work_t *work, int status)
         return;
     }
     entry->next = NULL;
+    users->forgot = false;
     entry->user = users->result;
     entry->until_ms = mono_ms(mono_now()) + KEEP_MS;
     ask_next(users);
@@ -170,6 +173,7 @@ static void forget_idle(struct users *users)
     }
     map_fini(&users->entries);
     users->entries = kept;
+    users->forgot = true;
 }
 
 /* What is kept answers it: for a uid that is known here any name will do. */
@@ -199,23 +203,35 @@ const char *users_conflict(const struct request_user *user, const char *name, co
     return text;
 }
 
-void users_ask(struct users *users, uint32_t uid, const char *vouched, users_answer answer, void *data)
+/* A host may name as many uids as it likes, and all wait for the lookups of each other. */
+static bool has_too_many(const struct users *users, int host)
+{
+    unsigned count = 0;
+    for (const struct entry *entry = users->asking; entry && host >= 0; entry = entry->next)
+        count += entry->host == host;
+    return count >= MAX_ASKED_OF_HOST;
+}
+
+bool users_ask(struct users *users, uint32_t uid, int host, const char *vouched, users_answer answer, void *data)
 {
     struct entry *entry = map_get(&users->entries, uid);
     if (entry && is_answer(entry, vouched)) {
         struct request_user user = entry->user;
         answer(&user, data);
-        return;
+        return true;
     }
+    bool first = !entry || !entry->questions;
+    if (first && has_too_many(users, host))
+        return false;
     if (!entry) {
-        if (users->entries.count >= MAX_KEPT)
+        if (users->entries.count >= MAX_KEPT && !users->forgot)
             forget_idle(users);
         entry = mem_zalloc(sizeof(*entry));
         entry->user.uid = uid;
         map_put(&users->entries, uid, entry);
     }
-    bool first = !entry->questions;
     if (first) {
+        entry->host = host;
         entry->last = &entry->questions;
         snprintf(entry->user.vouched, sizeof(entry->user.vouched), "%s", vouched);
     }
@@ -224,10 +240,11 @@ void users_ask(struct users *users, uint32_t uid, const char *vouched, users_ans
     *entry->last = question;
     entry->last = &question->next;
     if (!first)
-        return;
+        return true;
     bool idle = !users->asking;
     *users->last = entry;
     users->last = &entry->next;
     if (idle)
         ask_next(users);
+    return true;
 }

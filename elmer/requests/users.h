@@ -20,9 +20,10 @@ struct users;
 struct users *users_create(uv_loop_t *loop, const char *admin_group);
 void users_destroy(struct users *users); /* questions that have not been answered never are */
 typedef void (*users_answer)(const struct request_user *user, void *data);
-/* vouched: the name that a host gives to this uid, "": none. answer is called at once when it is known, else later; for
- * one uid in the order of the questions. */
-void users_ask(struct users *users, uint32_t uid, const char *vouched, users_answer answer, void *data);
+/* vouched: the name that this host gives to the uid, "": none. host: -1: somebody on the queue host. answer is called
+ * at once when it is known, else later; for one uid in the order of the questions. False: too many uids of this host
+ * wait to be looked up, and answer is never called. */
+bool users_ask(struct users *users, uint32_t uid, int host, const char *vouched, users_answer answer, void *data);
 /* An administrator, as far as is known without asking. */
 bool users_known_admin(const struct users *users, uint32_t uid);
 /* Why the name and the uid of the user of a host do not belong together here, for people; NULL: nothing is wrong, also

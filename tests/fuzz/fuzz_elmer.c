@@ -232,15 +232,17 @@ static struct request_user user_of(uint32_t uid)
     return user;
 }
 
-void users_ask(struct users *users, uint32_t uid, const char *vouched, users_answer answer, void *data)
+bool users_ask(struct users *users, uint32_t uid, int host, const char *vouched, users_answer answer, void *data)
 {
     struct request_user user = user_of(uid);
 
+    (void)host;
     FUZZ_CHECK(strlen(vouched) < 256, "name %s", vouched);
     if (users->count == QUESTIONS)
         answer(&user, data);
     else
         users->questions[users->count++] = (struct question){user, answer, data};
+    return true;
 }
 
 bool users_known_admin(const struct users *users, uint32_t uid)

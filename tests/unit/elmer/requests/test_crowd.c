@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <string.h>
 
 #include "tests/unit/elmer/requests/bed.h"
 
@@ -41,10 +42,28 @@ static void test_own_socket(void **state)
     heard_forget();
 }
 
+/* A host that names one uid after the other is told so, whatever name services do; others are not held up by it. */
+static void test_of_a_host(void **state)
+{
+    enum { LOOKUPS = 64 };
+    struct wire_message kill = {.type = WIRE_kill, .id = 3, .u.kill = {.job = 7}};
+    (void)state;
+    fake_engine_add_job(7, ALICE, JOB_RUNNING);
+    for (uint32_t i = 0; i < LOOKUPS; i++)
+        bed_relay(WS1, i, SUBORDINATE + i, "x", &kill);
+    heard_nothing();
+    bed_relay(WS1, LOOKUPS, SUBORDINATE + LOOKUPS, "x", &kill);
+    assert_non_null(strstr(bed_relayed(WS1, LOOKUPS), "too many users of this host at once"));
+    bed_relay(WS2, 1, BOB, "bob", &kill);
+    heard_nothing();
+    heard_forget();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_own_socket, bed_setup, bed_teardown),
+        cmocka_unit_test_setup_teardown(test_of_a_host, bed_setup, bed_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

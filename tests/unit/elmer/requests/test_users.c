@@ -43,7 +43,7 @@ static void on_answer(const struct request_user *user, void *data)
 
 static void ask(uint32_t uid, const char *vouched)
 {
-    users_ask(users, uid, vouched, on_answer, NULL);
+    assert_true(users_ask(users, uid, -1, vouched, on_answer, NULL));
 }
 
 static void expect(const char *answers)
@@ -118,6 +118,33 @@ static void test_administrators_are_kept(void **state)
     assert_true(users_known_admin(users, CAROL));
 }
 
+static void on_nothing(const struct request_user *user, void *data)
+{
+    (void)user;
+    ++*(int *)data;
+}
+
+/* The lookups of one host, as many as are not answered yet; those of others go on. */
+static void test_many_of_a_host(void **state)
+{
+    enum { MANY = 64 };
+    int answers = 0;
+    (void)state;
+    for (uint32_t i = 0; i < MANY; i++)
+        assert_true(users_ask(users, 100000 + i, WS1, "x", on_nothing, &answers));
+    for (uint32_t i = MANY; i < 10000; i++)
+        assert_false(users_ask(users, 100000 + i, WS1, "x", on_nothing, &answers));
+    assert_true(users_ask(users, 100000, WS1, "x", on_nothing, &answers)); /* one question to name services */
+    assert_true(users_ask(users, ALICE, WS2, "alice", on_nothing, &answers));
+    ask(BOB, "");
+    fake_work_run();
+    assert_int_equal(answers, MANY + 2);
+    expect("1002 bob");
+    assert_true(users_ask(users, 100000 + MANY, WS1, "x", on_nothing, &answers));
+    fake_work_run();
+    assert_int_equal(answers, MANY + 3);
+}
+
 /* What has not been answered never is; the thread that asks may end later. */
 static void test_destroy(void **state)
 {
@@ -133,7 +160,8 @@ static void test_destroy(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {TEST(test_one_at_a_time), TEST(test_kept), TEST(test_vouched),
-                                       TEST(test_administrators_are_kept), TEST(test_destroy)};
+    const struct CMUnitTest tests[] = {TEST(test_one_at_a_time),  TEST(test_kept),
+                                       TEST(test_vouched),        TEST(test_administrators_are_kept),
+                                       TEST(test_many_of_a_host), TEST(test_destroy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
