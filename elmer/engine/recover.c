@@ -239,8 +239,8 @@ static int restore(struct engine *engine, struct found *found, struct record *r,
     }
     if (result < 0) {
         err_set(err, result,
-                "job %" PRIu64 " (%s) of the store does not fit into the configuration (%s): put back the "
-                "configuration it was started with, \"levels\" above all, until it has ended",
+                "job %" PRIu64 " (%s) of the store contradicts itself or the other jobs there (%s): that is a fault of "
+                "elmer, or the store was changed by something else; a backup helps",
                 r->id, job_state_name(r->state), strerror(-result));
         record_destroy(r);
         return result;

@@ -455,7 +455,7 @@ static void test_does_not_fit(void **state)
     found(31, 1, false);
     assert_int_equal(bed_create(), -EINVAL);
     assert_non_null(strstr(bed.err.text, "job 17 (running)"));
-    assert_non_null(strstr(bed.err.text, "levels"));
+    assert_non_null(strstr(bed.err.text, "contradicts itself"));
     assert_int_equal(fake_store.nputs, 0);
 }
 
