@@ -60,22 +60,48 @@ int64_t hosts_next_change(const struct world *w)
     return w->changed < w->nchanges ? w->changes[w->changed].ms : INT64_MAX;
 }
 
-/* What it has goes on: a job that was lost with it is there for the time that it had. */
-void hosts_change(struct world *w)
+static void tell_change(struct world *w, enum event_type type, int host)
 {
-    const struct change *change = &w->changes[w->changed++];
-    struct event event = {.type = change->away ? EVENT_DRAIN : EVENT_UNDRAIN,
-                          .now_ms = w->now_ms,
-                          .host = change->host,
-                          .request = 1,
-                          .u.by.admin = true};
-    int *away = &w->away[change->host], before = *away;
+    struct event event = {.type = type, .now_ms = w->now_ms, .host = host};
     uint64_t none = 0;
 
-    *away += change->away ? 1 : -1;
-    if (before > 0 && *away > 0)
-        return;
+    if (type == EVENT_DRAIN || type == EVENT_UNDRAIN) {
+        event.request = 1;
+        event.u.by.admin = true;
+    }
     world_pass(w, &event, &none);
+}
+
+static void tell_back(struct world *w, size_t from, size_t end, enum event_type type)
+{
+    for (size_t i = from; i < end; i++)
+        if (!w->changes[i].away && w->away[w->changes[i].host] == 0)
+            tell_change(w, type, w->changes[i].host);
+}
+
+/* What it has goes on: a job that was lost with it is there for the time that it had. Of hosts that come back together
+ * the first must not be given to a job behind one that waits for all: those that are silent count for him, and take
+ * nothing meanwhile, as after a restart of elmer. */
+void hosts_change(struct world *w)
+{
+    const int64_t ms = w->changes[w->changed].ms;
+    const size_t from = w->changed;
+    size_t back = 0;
+
+    for (; w->changed < w->nchanges && w->changes[w->changed].ms == ms; w->changed++) {
+        const struct change *change = &w->changes[w->changed];
+        int *away = &w->away[change->host], before = *away;
+
+        *away += change->away ? 1 : -1;
+        if (change->away && before == 0)
+            tell_change(w, EVENT_DRAIN, change->host);
+        back += *away == 0;
+    }
+    if (back > 1)
+        tell_back(w, from, w->changed, EVENT_HOST_SILENT);
+    tell_back(w, from, w->changed, EVENT_UNDRAIN);
+    if (back > 1)
+        tell_back(w, from, w->changed, EVENT_HOST_HEARD);
     explain_wait(&w->explain, w->core, world_now_ms(w));
 }
 

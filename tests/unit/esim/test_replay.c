@@ -140,6 +140,28 @@ static void test_away(void **state)
     history_destroy(h);
 }
 
+/* Hosts that come back together: a narrow job does not pass one that waits for both. */
+static void test_away_together(void **state)
+{
+    static const struct of jobs[] = {
+        {1, "alice", 1010, 1020, 1030, 3, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+        {2, "bob", 1011, 1030, 1040, 1, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+    };
+    struct bed *bed = *state;
+    struct host_row host = {.name = "ws2", .row = {.up = true, .ncpus = 1}};
+    struct away away[2];
+    struct history *h;
+
+    await(bed, store_put_host(bed->store, &host));
+    h = history_of(bed, jobs, sizeof(jobs) / sizeof(jobs[0]), 2);
+    assert_true(history_away(h, "ws1=@1005..@1020", &away[0], fault, sizeof(fault)));
+    assert_true(history_away(h, "ws2=@1005..@1020", &away[1], fault, sizeof(fault)));
+    assert_int_equal(replay(h, away, 2, NULL).jobs, 2);
+    expect_near(series[0], 30 - 10, 0.01);
+    expect_near(series[1], 40 - 11, 0.01);
+    history_destroy(h);
+}
+
 /* What comes next stays what it is while hosts come and go. */
 static void test_away_before_array(void **state)
 {
@@ -314,6 +336,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_arrays, setup, teardown),
         cmocka_unit_test_setup_teardown(test_explained_task, setup, teardown),
         cmocka_unit_test_setup_teardown(test_away, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_away_together, setup, teardown),
         cmocka_unit_test_setup_teardown(test_away_before_array, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cube, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_if, setup, teardown),
