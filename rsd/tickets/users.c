@@ -17,8 +17,10 @@
 #include "lib/base/log.h"
 
 enum { USER_MS = 60000, NAMELESS_MS = 5000 };
-/* Of one that is answered at once 100 are free, and then there are 5 in a second. */
-enum { NAMELESS_AT_ONCE_MS = 2000, NAMELESS_MS_PER_SECOND = 100, LOOKUP_LEAST_MS = 20 };
+/* Where they are answered at once 10,000 are free, and then there are 500 in a second: who is new must not wait long
+ * behind them. */
+enum { NAMELESS_AT_ONCE_MS = 2000, NAMELESS_MS_PER_SECOND = 100, LOOKUP_LEAST_US = 200 };
+static const double lookup_least_ms = LOOKUP_LEAST_US / 1000.0;
 
 /* One who is known stays so while nobody can be asked. */
 static void look_up(struct desk_users *users, struct desk_user *user, int64_t now)
@@ -39,12 +41,12 @@ static void look_up(struct desk_users *users, struct desk_user *user, int64_t no
                  entry && strlen(entry->pw_name) <= TICKET_USER_MAX ? entry->pw_name : "");
     if (!user->name[0])
         (void)bucket_take(&users->nameless, now, NAMELESS_MS_PER_SECOND, NAMELESS_AT_ONCE_MS,
-                          (double)(took > LOOKUP_LEAST_MS ? took : LOOKUP_LEAST_MS));
+                          took > 0 ? (double)took : lookup_least_ms);
 }
 
 static bool may_look_up(struct desk_users *users, int64_t now)
 {
-    return bucket_check(&users->nameless, now, NAMELESS_MS_PER_SECOND, NAMELESS_AT_ONCE_MS, LOOKUP_LEAST_MS) ==
+    return bucket_check(&users->nameless, now, NAMELESS_MS_PER_SECOND, NAMELESS_AT_ONCE_MS, lookup_least_ms) ==
            BUCKET_ENOUGH;
 }
 

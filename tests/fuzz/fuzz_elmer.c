@@ -236,19 +236,17 @@ bool users_ask(struct users *users, uint32_t uid, int host, const char *vouched,
 {
     struct request_user user = user_of(uid);
 
-    (void)host;
-    FUZZ_CHECK(strlen(vouched) < 256, "name %s", vouched);
-    if (users->count == QUESTIONS)
-        answer(&user, data);
-    else
+    FUZZ_CHECK(host >= -1 && strlen(vouched) < 256, "name %s", vouched);
+    if (users->count < QUESTIONS)
         users->questions[users->count++] = (struct question){user, answer, data};
+    else
+        answer(&user, data);
     return true;
 }
 
 bool users_known_admin(const struct users *users, uint32_t uid)
 {
-    (void)users;
-    return user_of(uid).admin;
+    return users && user_of(uid).admin;
 }
 
 const char *users_conflict(const struct request_user *user, const char *name, const char *host, char *text, size_t size)
