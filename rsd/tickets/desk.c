@@ -147,7 +147,9 @@ static void serve(struct desk *desk, struct client *client, int64_t now)
     (void)ticket_keys_certified(desk->keys); /* as soon as it is, its tickets say so */
     if (!user) {
         client->asked = true;
-    } else if (!user->name[0]) {
+        return;
+    }
+    if (!user->name[0]) {
         refuse(desk, client, user->unsure ? -EAGAIN : -EINVAL,
                user->unsure ? "the name of its user cannot be found out"
                             : "elmer-tickets of this host finds no name for its user (journalctl -xu rsd-tickets)");
