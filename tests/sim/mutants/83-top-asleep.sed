@@ -1,2 +1,2 @@
 # queue.c: nobody looks who is first then
-s/^        queue_changed_supply(core); .* begins anew .*$/        core->queue.refused = core->queue.refused;/
+s/^        queue_changed_job(core, jobs\[i\]);$/        core->queue.refused = core->queue.refused;/
