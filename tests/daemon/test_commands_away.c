@@ -215,7 +215,7 @@ static void test_follow(void **data)
     unlink(w->socket);
     channel_fini(&w->elmer);
     w->elmer.fd = -1;
-    usleep(6500000);
+    usleep(6500000); /* longer than a call waits, 5 s: that one has been given up cannot be seen from here */
     w->listening = peer_listen(w->socket);
     accept_command(w);
     answer_part(w, 2, 2, "");
